@@ -27,7 +27,11 @@ type Fleet struct {
 
 	// Keep returns the source of values for fields that keep theirs. The fields stay as
 	// they are rendered when it is nil or returns nil.
-	Keep func(ctx context.Context, cluster string) render.Keeper
+	Keep func(ctx context.Context, c *fleet.Cluster) render.Keeper
+
+	// Last returns the objects of a cluster in the previous export, from which fields keep
+	// their values. Nil without one.
+	Last func(cluster string) ([]fleet.Object, error)
 
 	// Exported returns the objects of a cluster in the previous export whose files are as
 	// the export wrote them. Nil before the first export.

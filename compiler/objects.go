@@ -31,7 +31,7 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	}
 	var keep render.Keeper
 	if f.Keep != nil {
-		keep = f.Keep(ctx, c.ID)
+		keep = f.Keep(ctx, c)
 	}
 	objs, err = rendered.Objects(&f.Kinds, keep) // patch
 	if objs == nil && err != nil {

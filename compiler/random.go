@@ -4,22 +4,35 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // KeepSame gives every field with keep the same value in all clusters, so that comparisons
-// ignore it. The value is base64 of "kept", which most fields accept.
+// ignore it.
 func (f *Fleet) KeepSame() {
-	same := func(fleet.Object, []string) (any, bool, error) { return "a2VwdA==", true, nil }
-	f.Keep = func(context.Context, string) render.Keeper { return same }
+	same := func(fleet.Object, []string) (any, bool, error) { return fleet.KeptText, true, nil }
+	f.Keep = func(context.Context, *fleet.Cluster) render.Keeper { return same }
 }
 
 // KeepLast gives fields with keep the values in the previous bundles of their clusters. last
-// returns the objects of a cluster's previous bundle, nil if there is none.
-func (f *Fleet) KeepLast(last func(cluster string) ([]fleet.Object, error)) {
-	f.Keep = func(_ context.Context, cluster string) render.Keeper {
-		return render.KeepFrom(func() ([]fleet.Object, error) { return last(cluster) })
+// returns the objects of a cluster's previous bundle, nil if there is none. A value that an
+// export in the layout encrypts, or the previous one has encrypted, is [fleet.KeptText].
+func (f *Fleet) KeepLast(layout fleet.Layout, last func(cluster string) ([]fleet.Object, error)) {
+	f.Last = last
+	f.Keep = func(_ context.Context, c *fleet.Cluster) render.Keeper {
+		keep := render.KeepFrom(func() ([]fleet.Object, error) { return last(c.ID) })
+		return func(o fleet.Object, field []string) (any, bool, error) {
+			before, _, err := keep(o, nil)
+			object, _ := before.(map[string]any)
+			isEncrypted := o.Encryption(c, layout) != fleet.NoEncryption || fleet.IsEncrypted(&unstructured.Unstructured{Object: object})
+			if err == nil && isEncrypted && fleet.IsSecretData(o.Unstructured, field) {
+				return fleet.KeptText, true, nil
+			}
+			return keep(o, field)
+		}
 	}
 }
 

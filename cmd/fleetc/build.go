@@ -93,7 +93,7 @@ func setLast(o *options, f *compiler.Fleet, last string) error {
 		return err
 	}
 	tree := &export.Tree{Dir: dir, Fleet: f.Module}
-	f.KeepLast(tree.Objects)
+	f.KeepLast(fleet.PlainLayout, tree.Objects)
 	if f.Keeps() == nil {
 		return nil
 	}

@@ -243,7 +243,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 	if err := deliver.CheckOutputSources(loaded.Dir, upToDate.Clusters(), tree.Dir); err != nil {
 		return export.Summary{}, err
 	}
-	loaded.KeepLast(tree.Objects)
+	loaded.KeepLast(x.layout, tree.Objects)
 	loaded.Exported = tree.Intact
 	x.fleet = loaded
 	p := &exportPart{clusters: loaded.Clusters, unchangedFiles: kept, isRetired: x.isRetired}
@@ -279,7 +279,7 @@ func (p *exportPart) compiled(sum export.Summary) iter.Seq2[*fleet.Cluster, expo
 // write compiles the clusters into a tree if none has faults. It calls each for every bundle.
 func (x *exportRun) write(tree *export.Tree, p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
-	x.fleet.KeepLast(tree.Objects)
+	x.fleet.KeepLast(x.layout, tree.Objects)
 	x.fleet.Exported = tree.Intact
 	session, err := tree.Begin(x.cmd.Context())
 	if err != nil {

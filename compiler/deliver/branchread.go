@@ -57,7 +57,7 @@ func (r *BranchRollout) read(ctx context.Context, tree *export.Tree, session *ex
 
 // stage compiles all clusters and compares them with their directories.
 func (r *BranchRollout) stage(ctx context.Context, tree *export.Tree, session *export.Session) error {
-	r.Fleet.KeepLast(tree.Objects)
+	r.Fleet.KeepLast(r.Layout, tree.Objects)
 	r.Fleet.Exported = tree.Intact
 	r.followers = map[string]*follower{}
 	var mu sync.Mutex

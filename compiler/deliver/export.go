@@ -57,16 +57,18 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 // encrypted returns a bundle whose Secrets with references are encrypted for the cluster.
 // Those that did not change stay as in the previous export.
 func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *SecretResolver) (*fleet.Bundle, error) {
-	previous := func(fleet.Object) (map[string]any, error) { return nil, nil }
-	if f.Exported != nil {
-		keep := render.KeepFrom(func() ([]fleet.Object, error) { return f.Exported(b.Cluster.ID) })
-		previous = func(o fleet.Object) (map[string]any, error) {
+	from := func(objects func(cluster string) ([]fleet.Object, error)) func(fleet.Object) (map[string]any, error) {
+		if objects == nil {
+			return func(fleet.Object) (map[string]any, error) { return nil, nil }
+		}
+		keep := render.KeepFrom(func() ([]fleet.Object, error) { return objects(b.Cluster.ID) })
+		return func(o fleet.Object) (map[string]any, error) {
 			v, _, err := keep(o, nil)
 			before, _ := v.(map[string]any)
 			return before, err
 		}
 	}
-	return resolver.Encrypted(ctx, b, layout, previous)
+	return resolver.Encrypted(ctx, b, layout, LastExport{Object: from(f.Last), Intact: from(f.Exported)})
 }
 
 // layOut lays out a bundle. A Secret in plain text is a fault.

@@ -17,8 +17,8 @@ import (
 // Keep makes random fields with keep have the values in the clusters. Without a connection,
 // a cluster's fields are as rendered.
 func (s Servers) Keep(f *compiler.Fleet) {
-	f.Keep = func(ctx context.Context, cluster string) render.Keeper {
-		if one := s.Of(cluster); one.Live != nil {
+	f.Keep = func(ctx context.Context, c *fleet.Cluster) render.Keeper {
+		if one := s.Of(c.ID); one.Live != nil {
 			return keepLive(ctx, one)
 		}
 		return nil

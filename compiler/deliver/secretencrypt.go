@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -25,11 +27,10 @@ const stateAnnotation = "fleetc.dev/secret-state"
 
 // Encrypted returns a bundle in which the Secrets with references are encrypted as the
 // layout demands: by SOPS for the age recipients of the cluster, or as a SealedSecret for
-// its controller. previous returns an object of the previous export, nil if there is none:
-// a Secret whose references and keys are the same stays as it was, and needs no key. A copy
-// of a value that was needed in another object is a fault.
-func (r *SecretResolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
-	e := encrypter{resolver: r, bundle: b, previous: previous, known: map[string]string{}}
+// its controller. A Secret whose references and keys are the same stays as in the previous
+// export, and needs no key. A copy of a value that was needed in another object is a fault.
+func (r *SecretResolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, last LastExport) (*fleet.Bundle, error) {
+	e := encrypter{resolver: r, bundle: b, last: last, known: map[string]string{}}
 	var faults diag.List
 	for i, o := range b.Objects {
 		switch o.Encryption(b.Cluster, layout) {
@@ -37,6 +38,10 @@ func (r *SecretResolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout 
 			faults.Add(e.object(ctx, i, bySOPS{b.Cluster.Recipients}))
 		case fleet.SealedEncryption:
 			faults.Add(e.object(ctx, i, bySealing{b.Cluster.SealingCert}))
+		default:
+			if kept, err := e.kept(o); err != nil || kept.Unstructured != o.Unstructured {
+				faults.Add(cmp.Or(err, e.set(i, kept.Unstructured)))
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -55,7 +60,13 @@ type encrypter struct {
 	bundle   *fleet.Bundle
 	out      *fleet.Bundle     // nil until an object is encrypted
 	known    map[string]string // values that were needed, by reference
-	previous func(fleet.Object) (map[string]any, error)
+	last     LastExport
+}
+
+// A LastExport returns objects of the previous export; nil for those that it did not have.
+type LastExport struct {
+	Object func(fleet.Object) (map[string]any, error) // an object from which fields keep their values
+	Intact func(fleet.Object) (map[string]any, error) // an object whose file is as the export wrote it
 }
 
 // A method encrypts Secrets.
@@ -82,9 +93,9 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 	if err != nil {
 		return err
 	}
-	kept := o
-	kept.Unstructured, _ = by.resource(o.Unstructured, nil)
-	before, err := e.previous(kept)
+	exported := o
+	exported.Unstructured, _ = by.resource(o.Unstructured, nil)
+	before, err := e.last.Intact(exported)
 	if err != nil {
 		return err
 	}
@@ -98,6 +109,9 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 			return err
 		}
 	}
+	if o, err = e.kept(o); err != nil {
+		return err
+	}
 	resolved := fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] })
 	encrypted, err := by.encrypt(fleet.WithAnnotation(resolved, stateAnnotation, state))
 	if err != nil {
@@ -109,6 +123,44 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 		}
 	}
 	return e.set(i, encrypted)
+}
+
+// kept returns an object with the kept values for which [fleet.KeptText] stands: those of the
+// previous export, decrypted, or else the rendered ones.
+func (e *encrypter) kept(o fleet.Object) (fleet.Object, error) {
+	i := slices.IndexFunc(o.Kept, func(k fleet.RandomField) bool {
+		v, _ := fleet.Lookup(o.Object, k.Field)
+		return v == fleet.KeptText
+	})
+	if i < 0 {
+		return o, nil
+	}
+	before, err := e.last.Object(o)
+	if fleet.IsEncrypted(&unstructured.Unstructured{Object: before}) {
+		var identities []age.Identity
+		if identities, err = secret.Identities(e.resolver.environment); err == nil {
+			before, err = secret.DecryptSecret(before, identities)
+		}
+	}
+	if err != nil {
+		d := *diag.All(err)[0]
+		d.At, d.Path = []diag.Pos{o.Kept[i].Pos}, o.Release.Path("random")
+		d.Msg = "the exported " + o.Title() + " cannot be decrypted to keep a value: " + d.Msg
+		return o, &d
+	}
+	o.Unstructured = o.DeepCopy()
+	for _, k := range o.Kept {
+		if v, _ := fleet.Lookup(o.Object, k.Field); v == fleet.KeptText {
+			value, ok := fleet.Lookup(before, k.Field)
+			if !ok {
+				value = k.Value
+			}
+			if err := unstructured.SetNestedField(o.Object, value, k.Field...); err != nil {
+				return o, err
+			}
+		}
+	}
+	return o, nil
 }
 
 // bySOPS encrypts for age recipients, as SOPS does.

@@ -35,7 +35,7 @@ func (e *exportedState) affected(_ context.Context, _ *compiler.Compiler, select
 }
 
 func (e *exportedState) load(_ context.Context, _ []string, now *compiler.Fleet) error {
-	now.KeepLast(func(cluster string) ([]fleet.Object, error) {
+	now.KeepLast(fleet.PlainLayout, func(cluster string) ([]fleet.Object, error) {
 		objs, _ := e.tree.Objects(cluster) // the comparison reports errors
 		return objs, nil
 	})

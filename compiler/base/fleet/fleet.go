@@ -292,6 +292,9 @@ type Object struct {
 	// renderings.
 	Nondeterministic bool
 
+	// Kept are the rules of the fields that keep their last value, one for each field.
+	Kept []RandomField
+
 	// SecretFields are fields beside the data of Secrets that have values of secrets,
 	// which comparisons do not show.
 	SecretFields [][]string

@@ -12,7 +12,7 @@ type RandomField struct {
 	Object string   // Kind/name
 	Field  []string // keys and list indices of the field; for KeepRandom, of nondeterministic fields at or below it
 	Action RandomAction
-	Value  any      // for SetRandom, as decoded JSON
+	Value  any      // for SetRandom, as decoded JSON; for KeepRandom, the rendered value
 	Pos    diag.Pos // position of the rule
 }
 
@@ -25,6 +25,10 @@ const (
 	DropRandom                     // remove the field
 	SetRandom                      // set the field to a value
 )
+
+// KeptText stands for a kept value of a Secret that an export encrypts. It is base64 of
+// "kept", which most fields accept.
+const KeptText = "a2VwdA=="
 
 // RandomRule returns the index of the rule for a nondeterministic field of an object, -1
 // when the release has none.

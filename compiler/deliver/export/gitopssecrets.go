@@ -23,11 +23,13 @@ func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 	faults.Add(helmValues(b, layout, needed))
 	faults.Add(references(b, layout))
 	for _, o := range b.Objects {
-		fields := fleet.Plaintext(o.Unstructured)
+		fields, lost := fleet.Plaintext(o.Unstructured), lostValues(b.Cluster, layout, o)
 		if o.Encryption(b.Cluster, layout) != fleet.NoEncryption {
-			fields = slices.DeleteFunc(fields, func(field string) bool { return strings.HasPrefix(field, "data.") || strings.HasPrefix(field, "stringData.") })
+			fields = slices.DeleteFunc(fields, func(field string) bool {
+				return strings.HasPrefix(field, "data.") || strings.HasPrefix(field, "stringData.")
+			})
 		}
-		if len(fields) == 0 {
+		if faults.Add(lost); len(fields) == 0 && lost == nil {
 			continue
 		}
 		name := "Secret/" + o.GetName()
@@ -35,7 +37,7 @@ func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 			needed[o.Release] = map[string]bool{}
 		}
 		needed[o.Release][name] = true
-		if slices.ContainsFunc(o.Release.Plaintext, func(w fleet.Waiver) bool { return w.Path == name }) {
+		if lost != nil || slices.ContainsFunc(o.Release.Plaintext, func(w fleet.Waiver) bool { return w.Path == name }) {
 			continue
 		}
 		fields[0] = diag.Visible(fields[0], diag.MaxText)
@@ -57,6 +59,30 @@ func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 				})
 			}
 		}
+	}
+	return faults.Err()
+}
+
+// lostValues returns a fault for each value of a Secret that an export cannot keep, because it
+// cannot read the value in the previous export.
+func lostValues(c *fleet.Cluster, layout fleet.Layout, o fleet.Object) error {
+	var faults diag.List
+	for _, k := range o.Kept {
+		why, encryption := "the export has a SealedSecret or ExternalSecret in place of the Secret", o.Encryption(c, layout)
+		switch {
+		case !strings.HasPrefix(k.Object, "Secret/"):
+			continue
+		case encryption == fleet.SOPSEncryption && len(k.Field) == 1:
+			why = "its keys differ in every rendering"
+		case encryption != fleet.SealedEncryption && fleet.IsSecret(o.Unstructured):
+			continue
+		}
+		faults.Add(&diag.Diag{
+			Code: diag.CodeRandomRule,
+			At:   []diag.Pos{k.Pos}, Path: o.Release.Path("random"),
+			Msg:  "an export cannot keep " + k.Object + " " + fleet.FieldText(k.Field) + ": " + why,
+			Hint: "set a value of the chart that fixes it, such as the reference of a secret",
+		})
 	}
 	return faults.Err()
 }

@@ -68,6 +68,8 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 		rule := r.Random[i]
 		if rule.Action == fleet.KeepRandom {
 			rule.Field = v.Path // the others below the path of the rule are as rendered
+			rule.Value, _ = fleet.Lookup(o.Object, v.Path)
+			rendered.Objects[v.Object].Kept = append(o.Kept[:len(o.Kept):len(o.Kept)], rule)
 		} else if used[i] {
 			continue // the rule was applied to a field that contains this one
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/agessh"
 	"filippo.io/age/armor"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // secretFields is the regular expression of the fields that [EncryptSecret] encrypts.
@@ -62,6 +65,36 @@ func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (m
 	}
 	out["sops"] = map[string]any{
 		"age": wrapped, "encrypted_regex": secretFields, "lastmodified": modified, "mac": mac, "mac_only_encrypted": true, "version": version,
+	}
+	return out, nil
+}
+
+// DecryptSecret returns a copy of a Kubernetes Secret, as decoded JSON, with the values that
+// SOPS has encrypted in plain text.
+func DecryptSecret(secret map[string]any, identities []age.Identity) (map[string]any, error) {
+	text, err := json.Marshal(secret)
+	if err != nil {
+		return nil, err
+	}
+	file, err := ParseSOPS("", text)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := file.Decrypt(identities)
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(secret)
+	for _, part := range []string{"data", "stringData"} {
+		if values, ok := secret[part].(map[string]any); ok {
+			decrypted := map[string]any{}
+			for name := range values {
+				if decrypted[name], err = plain.Value(fleet.FieldText([]string{part, name})); err != nil {
+					return nil, err
+				}
+			}
+			out[part] = decrypted
+		}
 	}
 	return out, nil
 }
