@@ -96,13 +96,7 @@ func (r *applyReport) checkActions() {
 
 // ready returns the clusters with changes and without faults.
 func (r *applyReport) ready() []*applyCluster {
-	var out []*applyCluster
-	for _, c := range r.clusters {
-		if c.err == nil && !c.isSkipped() && !c.Plan.IsUpToDate() {
-			out = append(out, c)
-		}
-	}
-	return out
+	return diag.Filter(r.clusters, func(c *applyCluster) bool { return c.err == nil && !c.isSkipped() && !c.Plan.IsUpToDate() })
 }
 
 // question returns the question whether to apply.

@@ -109,12 +109,7 @@ func completeExplain(o *options) cobra.CompletionFunc {
 		if err != nil {
 			return nil, more
 		}
-		var out []string
-		for _, path := range x.Next(cmd.Context(), begun) {
-			if strings.HasPrefix(path, begun) {
-				out = append(out, path)
-			}
-		}
+		out := diag.Filter(x.Next(cmd.Context(), begun), func(path string) bool { return strings.HasPrefix(path, begun) })
 		if len(out) == 0 {
 			out = completeObject(cmd, o, args, begun)
 		}

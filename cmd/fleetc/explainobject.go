@@ -88,12 +88,7 @@ func (p *explanationWriter) values(e *query.ObjectExplanation) {
 		{origin.Changes, "values that it changes with"},
 		{origin.Exists, "values that the object is there because of, or named by"},
 	} {
-		var of []query.ValueDependency
-		for _, v := range e.Depends {
-			if v.How == part.how {
-				of = append(of, v)
-			}
-		}
+		of := diag.Filter(e.Depends, func(v query.ValueDependency) bool { return v.How == part.how })
 		if len(of) == 0 {
 			continue
 		}

@@ -178,13 +178,7 @@ func (s *searcher) object(o fleet.Object) {
 
 // found returns the values of secrets that a text contains.
 func (s *searcher) found(text string) []string {
-	var out []string
-	for _, value := range s.values {
-		if strings.Contains(text, value) {
-			out = append(out, value)
-		}
-	}
-	return out
+	return diag.Filter(s.values, func(value string) bool { return strings.Contains(text, value) })
 }
 
 // report adds a fault for a copy of a value. A key or a name can contain the value, too.

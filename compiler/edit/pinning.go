@@ -209,11 +209,7 @@ func (p *pinning) commit() error {
 
 // uses returns the releases of a cluster that use a version of the package.
 func (p *pinning) uses(c *fleet.Cluster) []*fleet.Release {
-	var out []*fleet.Release
-	for _, r := range c.Releases {
-		if slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool { return pin.Ref == r.Chart }) {
-			out = append(out, r)
-		}
-	}
-	return out
+	return diag.Filter(c.Releases, func(r *fleet.Release) bool {
+		return slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool { return pin.Ref == r.Chart })
+	})
 }

@@ -67,18 +67,14 @@ func usesNewChart(f *fleet.Fleet, earlier *compiler.Fleet) bool {
 // sample returns clusters that stand for all that are to be evaluated: some of those that had
 // faults, and one of each directory. It returns nil if all are evaluated soon.
 func (s *Session) sample(clusters []load.Cluster) []load.Cluster {
-	var out, todo []load.Cluster
+	var out []load.Cluster
 	atFault := map[string]bool{}
 	for _, d := range s.faults {
 		for _, id := range d.Clusters {
 			atFault[id] = true
 		}
 	}
-	for _, in := range clusters {
-		if in.Instance != nil && !s.evaluated(in.ID) {
-			todo = append(todo, in)
-		}
-	}
+	todo := diag.Filter(clusters, func(in load.Cluster) bool { return in.Instance != nil && !s.evaluated(in.ID) })
 	if len(todo) < minPreviewed {
 		return nil
 	}

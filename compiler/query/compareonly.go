@@ -44,12 +44,7 @@ func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.Diff
 	f.KeepSame()
 	for i := range rules {
 		r := &rules[i]
-		var clusters []*fleet.Cluster
-		for _, c := range f.Clusters {
-			if r.About(c.ID) {
-				clusters = append(clusters, c)
-			}
-		}
+		clusters := diag.Filter(f.Clusters, func(c *fleet.Cluster) bool { return r.About(c.ID) })
 		if err := unmatched(f, r); err != nil || len(clusters) < 2 {
 			faults.Add(err)
 			continue

@@ -97,12 +97,9 @@ func findObject(objs []fleet.Object, cluster, name string) (fleet.Object, error)
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return fleet.Object{}, &diag.Diag{Code: diag.CodeFieldPath, Msg: "invalid object name " + strconv.Quote(name), Hint: "write it as kind/namespace/name, or kind/name"}
 	}
-	var found []fleet.Object
-	for _, o := range objs {
-		if isKind(o, parts[0]) && o.GetName() == parts[len(parts)-1] && (len(parts) == 2 || o.GetNamespace() == parts[1]) {
-			found = append(found, o)
-		}
-	}
+	found := diag.Filter(objs, func(o fleet.Object) bool {
+		return isKind(o, parts[0]) && o.GetName() == parts[len(parts)-1] && (len(parts) == 2 || o.GetNamespace() == parts[1])
+	})
 	switch len(found) {
 	case 1:
 		return found[0], nil

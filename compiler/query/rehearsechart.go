@@ -158,12 +158,9 @@ func (r *rehearsal) capabilities(release *fleet.Release, old, next *fleet.Chart)
 	for _, a := range r.after.Cluster.APIs {
 		served = append(served, a.APIVersion, a.APIVersion+"/"+a.Kind)
 	}
-	var missing []string
-	for _, api := range sortedKeys(r.asked.Get(next, func() map[string]bool { return questions(next) })) {
-		if !asked[api] && !slices.Contains(served, api) {
-			missing = append(missing, api)
-		}
-	}
+	missing := diag.Filter(sortedKeys(r.asked.Get(next, func() map[string]bool { return questions(next) })), func(api string) bool {
+		return !asked[api] && !slices.Contains(served, api)
+	})
 	if len(missing) > 0 {
 		r.add(aboutChart(release, diff.CapabilityMissing, diff.Note, "the chart now asks for API versions that the cluster does not declare: "+listed(missing), "declare them in cluster.apis if the cluster serves them"))
 	}

@@ -83,13 +83,9 @@ func listedVersions(crd fleet.Object) []crdVersion {
 
 // users returns the new objects of a kind. An empty version selects all versions.
 func (r *rehearsal) users(gk schema.GroupKind, version string) []fleet.Object {
-	var out []fleet.Object
-	for _, o := range r.after.Objects {
-		if kindOf(o) == gk && (version == "" || o.GroupVersionKind().Version == version) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return diag.Filter(r.after.Objects, func(o fleet.Object) bool {
+		return kindOf(o) == gk && (version == "" || o.GroupVersionKind().Version == version)
+	})
 }
 
 // usersText returns the objects with their releases.
@@ -212,12 +208,7 @@ func (r *rehearsal) narrowed(crd fleet.Object, gk schema.GroupKind, changes []ve
 	var used []string
 	var unused []narrowing
 	for _, change := range changes {
-		var users []fleet.Object
-		for _, o := range r.users(gk, change.version) {
-			if change.concerns(o.Object) {
-				users = append(users, o)
-			}
-		}
+		users := diag.Filter(r.users(gk, change.version), func(o fleet.Object) bool { return change.concerns(o.Object) })
 		if len(users) == 0 {
 			unused = append(unused, change.narrowing)
 			continue

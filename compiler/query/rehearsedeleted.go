@@ -78,12 +78,7 @@ func (r *rehearsal) hasRelease(o fleet.Object) bool {
 // deletedRelease adds a finding for a release that is deleted.
 func (r *rehearsal) deletedRelease(release string, objs []fleet.Object) {
 	severity, text := diff.Check, diag.Count(len(objs), "object is", "objects are")+" deleted with the release"
-	var data []fleet.Object
-	for _, o := range objs {
-		if holdsData(o) && fleet.KeepAnnotation(o.Unstructured) == "" {
-			data = append(data, o)
-		}
-	}
+	data := diag.Filter(objs, func(o fleet.Object) bool { return holdsData(o) && fleet.KeepAnnotation(o.Unstructured) == "" })
 	if len(data) > 0 {
 		severity, text = diff.Breaks, text+", among them "+listed(idsOf(data))
 	}

@@ -181,11 +181,5 @@ func withoutImages(object map[string]any) map[string]any {
 
 // hooksOf returns all hooks of a state.
 func hooksOf(s RehearsalSide) []fleet.Object {
-	var out []fleet.Object
-	for _, o := range slices.Concat(s.Objects, s.Hooks) {
-		if fleet.IsHook(o.Unstructured) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return diag.Filter(slices.Concat(s.Objects, s.Hooks), func(o fleet.Object) bool { return fleet.IsHook(o.Unstructured) })
 }

@@ -50,13 +50,7 @@ func (p Pos) String() string {
 
 // Positions returns the valid positions, for the places of a fault.
 func Positions(all ...Pos) []Pos {
-	var valid []Pos
-	for _, p := range all {
-		if p.IsValid() {
-			valid = append(valid, p)
-		}
-	}
-	return valid
+	return Filter(all, Pos.IsValid)
 }
 
 // Compare orders positions by file, line and column.

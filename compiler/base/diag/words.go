@@ -80,6 +80,17 @@ func Each[E, R any](list []E, f func(E) R) []R {
 	return out
 }
 
+// Filter returns the elements of a list for which keep returns true, in order; nil for none.
+func Filter[E any](list []E, keep func(E) bool) []E {
+	var out []E
+	for _, e := range list {
+		if keep(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // TypeOf returns the name of a decoded JSON value's type.
 func TypeOf(v any) string {
 	switch v.(type) {

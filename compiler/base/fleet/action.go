@@ -33,13 +33,7 @@ func (a *Action) ID() string {
 
 // Tasks returns the tasks of the action: work, verification and undo.
 func (a *Action) Tasks() []Task {
-	var tasks []Task
-	for _, s := range []Task{a.Task, a.Verify, a.Undo} {
-		if s.Exists() {
-			tasks = append(tasks, s)
-		}
-	}
-	return tasks
+	return diag.Filter([]Task{a.Task, a.Verify, a.Undo}, Task.Exists)
 }
 
 // A Task is one step of work. At most one field is set.

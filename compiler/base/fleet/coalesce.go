@@ -9,6 +9,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // A LostValue is a value that Helm ignores.
@@ -66,16 +68,11 @@ func (m *merger) enable(c *chart.Chart, values map[string]any, path string) erro
 		return err
 	}
 	disabled := map[string]bool{}
-	var left []*chart.Dependency // nil when empty
 	for _, d := range c.Metadata.Dependencies {
 		d.Enabled = isEnabled(d, merged, path)
 		disabled[d.Name] = disabled[d.Name] || !d.Enabled
 	}
-	for _, d := range c.Metadata.Dependencies {
-		if !disabled[d.Name] {
-			left = append(left, d)
-		}
-	}
+	left := diag.Filter(c.Metadata.Dependencies, func(d *chart.Dependency) bool { return !disabled[d.Name] }) // nil when empty
 	deps := slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d *chart.Chart) bool { return disabled[d.Name()] })
 	for _, d := range deps {
 		if err := m.enable(d, merged, path+d.Name()+"."); err != nil {

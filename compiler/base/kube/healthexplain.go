@@ -112,16 +112,11 @@ func (s *search) object(u *unstructured.Unstructured) {
 		})
 		s.readEvents(owner)
 	}
-	var waiting []*unstructured.Unstructured
 	pods := s.controlled(podKind, owner)
 	if len(pods) == 0 && s.failed && len(s.out.Unread) == 0 && text(u, "spec", "template", "spec", "restartPolicy") == "OnFailure" {
 		s.out.Chain = []string{s.out.Chain[0], "Kubernetes has deleted its pod with the log: restartPolicy Never keeps it"}
 	}
-	for _, p := range pods {
-		if v := pod(p); v.State != HealthReady {
-			waiting = append(waiting, p)
-		}
-	}
+	waiting := diag.Filter(pods, func(p *unstructured.Unstructured) bool { return pod(p).State != HealthReady })
 	if len(waiting) == 0 {
 		return
 	}

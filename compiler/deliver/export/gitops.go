@@ -83,13 +83,7 @@ func emptyBundle(b *fleet.Bundle, layout fleet.Layout) *fleet.Bundle {
 // applied returns the objects that are applied directly, without those of releases
 // that Helm delivers.
 func applied(b *fleet.Bundle) []fleet.Object {
-	var out []fleet.Object
-	for _, o := range b.Objects {
-		if o.Release.Delivery != fleet.ByHelm {
-			out = append(out, o)
-		}
-	}
-	return out
+	return diag.Filter(b.Objects, func(o fleet.Object) bool { return o.Release.Delivery != fleet.ByHelm })
 }
 
 // isKept reports whether pruning must keep an object, by the rules of apply:

@@ -66,12 +66,7 @@ func HelmReleaseName(r *fleet.Release) string { return fluxPrefix + r.Name }
 // helmChecks returns the health checks of a release that Helm delivers. A HelmRelease
 // cannot wait for some objects of a kind only.
 func helmChecks(rules *kube.HealthRules, b *fleet.Bundle, r *fleet.Release) (checks, error) {
-	var objs []fleet.Object
-	for _, o := range b.Objects {
-		if o.Release == r && len(fleet.HookEvents(o.Unstructured)) == 0 {
-			objs = append(objs, o)
-		}
-	}
+	objs := diag.Filter(b.Objects, func(o fleet.Object) bool { return o.Release == r && len(fleet.HookEvents(o.Unstructured)) == 0 })
 	c, err := checksOf(rules, objs)
 	if err == nil && c.some != nil {
 		err = &diag.Diag{

@@ -121,11 +121,7 @@ func (s *argoSet) clusterParams(spec map[string]any, field []string) ([]map[stri
 	switch {
 	case s.opts.Secrets != nil || len(s.destinations) > 0:
 		isLocal := func(d *destination) bool { return d.server == inCluster }
-		for _, d := range s.destinations {
-			if selects(selector, d.labels) {
-				selected = append(selected, d)
-			}
-		}
+		selected = diag.Filter(s.destinations, func(d *destination) bool { return selects(selector, d.labels) })
 		if selectsAll && !slices.ContainsFunc(selected, isLocal) {
 			selected = append(selected, &destination{name: inClusterName, server: inCluster})
 		}

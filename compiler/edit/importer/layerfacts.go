@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -19,12 +20,9 @@ func (d *divider) reference(ids []string, of map[string]*Node) []string {
 		}
 		texts[id] = text
 	}
-	var usable []string
-	for _, name := range slices.Sorted(maps.Keys(d.known[ids[0]])) {
-		if !slices.ContainsFunc(ids, func(id string) bool { return len(d.known[id][name]) < 2 }) {
-			usable = append(usable, name)
-		}
-	}
+	usable := diag.Filter(slices.Sorted(maps.Keys(d.known[ids[0]])), func(name string) bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return len(d.known[id][name]) < 2 })
+	})
 	if len(usable) > 0 && usable[0] == "" { // the name of the cluster: facts say more
 		usable = append(usable[1:], "")
 	}

@@ -270,15 +270,11 @@ func storedDifferences(r *Release, want *expectation) []string {
 	if r.Stored == nil {
 		return nil
 	}
-	var stored, rendered []fleet.Object
+	var stored []fleet.Object
 	for _, o := range r.Stored {
 		stored = append(stored, fleet.Object{Unstructured: o, Release: &fleet.Release{Name: r.Name, Namespace: r.Namespace}})
 	}
-	for _, o := range want.objects {
-		if !o.CRD && !fleet.IsHook(o.Unstructured) {
-			rendered = append(rendered, o)
-		}
-	}
+	rendered := diag.Filter(want.objects, func(o fleet.Object) bool { return !o.CRD && !fleet.IsHook(o.Unstructured) })
 	before, _ := withoutRandom(stored, want.random)
 	after, _ := withoutRandom(rendered, want.random)
 	return differences(diff.Objects(before, after, nil))

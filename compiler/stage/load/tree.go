@@ -233,12 +233,9 @@ func parseHead(root, rel string, edits Edits) (file *ast.File, isStray bool) {
 
 // leaves returns the sorted directories without layers below them.
 func (t *tree) leaves() []string {
-	var out []string
-	for _, d := range t.dirs {
-		if !slices.ContainsFunc(t.dirs, func(e string) bool { return strings.HasPrefix(e, d+"/") }) && d != environments {
-			out = append(out, d)
-		}
-	}
+	out := diag.Filter(t.dirs, func(d string) bool {
+		return d != environments && !slices.ContainsFunc(t.dirs, func(e string) bool { return strings.HasPrefix(e, d+"/") })
+	})
 	slices.Sort(out)
 	return out
 }

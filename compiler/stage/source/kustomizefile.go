@@ -40,13 +40,8 @@ func IsKustomization(name string) bool {
 }
 
 // kustomizations returns the names of the kustomization files in a directory.
-func (b *build) kustomizations(dir string) (found []string) {
-	for _, base := range konfig.RecognizedKustomizationFileNames() {
-		if b.tree.Exists(path.Join(dir, base)) {
-			found = append(found, base)
-		}
-	}
-	return found
+func (b *build) kustomizations(dir string) []string {
+	return diag.Filter(konfig.RecognizedKustomizationFileNames(), func(base string) bool { return b.tree.Exists(path.Join(dir, base)) })
 }
 
 // open reads the kustomization file of a directory. pos is the position of the

@@ -49,12 +49,7 @@ func layouts(v cue.Value, said []fleet.Layout) []fleet.Layout {
 	if lookup(v, "gitops.layouts").Exists() {
 		return said
 	}
-	var out []fleet.Layout
-	for _, l := range []fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout} {
-		if lookup(v, "gitops."+string(l)).Exists() {
-			out = append(out, l)
-		}
-	}
+	out := diag.Filter([]fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout}, func(l fleet.Layout) bool { return lookup(v, "gitops."+string(l)).Exists() })
 	if len(out) == 0 {
 		return []fleet.Layout{fleet.PlainLayout}
 	}

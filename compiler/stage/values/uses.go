@@ -8,6 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -117,12 +118,7 @@ func withoutDependencies(c *chart.Chart) *chart.Chart {
 	md := *c.Metadata
 	md.Dependencies = nil
 	out.Metadata = &md
-	var libraries []*chart.Chart
-	for _, d := range c.Dependencies() {
-		if d.Metadata.Type == "library" {
-			libraries = append(libraries, d)
-		}
-	}
+	libraries := diag.Filter(c.Dependencies(), func(d *chart.Chart) bool { return d.Metadata.Type == "library" })
 	out.SetDependencies(libraries...)
 	return &out
 }
