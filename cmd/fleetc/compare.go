@@ -28,8 +28,9 @@ objects that differ in nothing else. It counts the fields that diff.ignore of a
 cluster leaves out. --full shows all of them.
 
 compare shows contents of Secrets as <secret>, and also other values that equal
-a whole value of a Secret in these clusters. It does not hide parts of a longer
-text. Random values that releases keep (random: keep: true) count as equal.
+a whole value of a Secret in these clusters; in objects, if they have six
+characters or more. It does not hide parts of a longer text. Random values that
+releases keep (random: keep: true) count as equal.
 
 With --only, compare checks that clusters differ only where a CUE file allows
 it. It reports each other difference as a fault, at the line that sets the

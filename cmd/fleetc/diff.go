@@ -38,9 +38,10 @@ with a chart in one line, and counts the fields that diff.ignore leaves out;
 --all shows all of them. Ignored fields are not differences. Patterns select
 clusters of both sides.
 
-diff never shows a value of a Secret. It shows a hash instead, with which you
-can see whether the value changed. The key of the hash is random in each run; to
-compare hashes of several runs, set a key in FLEETC_DIFF_KEY.
+diff never shows a value of a Secret, and no text of six characters or more in
+another object that equals one. It shows a hash instead, with which you can see
+whether the value changed. The key of the hash is random in each run; to compare
+hashes of several runs, set a key in FLEETC_DIFF_KEY.
 
 With --rehearse, diff also says what to know or do before the change is merged:
 what clusters would refuse, such as fields that cannot change, objects and data

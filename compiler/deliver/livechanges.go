@@ -15,7 +15,10 @@ import (
 // the changes that the rules ignore. Rules of diff.ignore do not ignore a field in conflict,
 // because an apply would stop at it.
 func LiveChanges(compared *apply.Comparison, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
+	texts := diff.SecretTexts{}
 	for _, o := range compared.Objects {
+		texts.Add(fleet.Object{Unstructured: o.Before})
+		texts.Add(fleet.Object{Unstructured: o.After})
 		r, hidden := &fleet.Release{Name: o.Release}, compared.SecretFields[o.ID]
 		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Simulated}
 		switch o.Finding {
@@ -45,6 +48,8 @@ func LiveChanges(compared *apply.Comparison, key []byte, rules []fleet.IgnoreRul
 			out = append(out, c)
 		}
 	}
+	texts.Hide(out, key)
+	texts.Hide(ignored, key)
 	diff.Sort(out)
 	diff.Sort(ignored)
 	return out, ignored

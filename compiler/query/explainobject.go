@@ -179,16 +179,17 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 		e.Value, _ = fleet.Lookup(o.Object, keys)
 	}
 	e.Secret = o.GetKind() == "Secret" && (len(keys) == 0 || keys[0] == "data" || keys[0] == "stringData")
+	texts := diff.SecretTexts{}
+	for _, o := range objs {
+		texts.Add(o)
+	}
+	e.Secret = e.Secret || texts.ContainsLong(e.Value)
 	p, err := f.Origin(ctx, all, o, keys)
 	if err != nil {
 		return nil, err
 	}
 	if p.Subject != nil {
 		p.Subject.Lookup = lookupDeterministic(p, path)
-	}
-	texts := diff.SecretTexts{}
-	for _, o := range objs {
-		texts.Add(o)
 	}
 	return e, explain(ctx, f, p, e, texts)
 }

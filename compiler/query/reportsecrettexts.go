@@ -21,7 +21,7 @@ const hidden = "<secret>"
 
 // minPart is the length from which a value is also hidden if it is a part of a longer text
 // in a Secret, such as a password in an address. Shorter texts occur everywhere.
-const minPart = 6
+const minPart = diff.MinText
 
 // maxPassword is the length up to which a text of a Secret is searched in longer values.
 const maxPassword = 256
@@ -98,10 +98,8 @@ func (s *secretTexts) contains(v any) bool {
 		if slices.ContainsFunc(v, s.contains) {
 			return true
 		}
-	case string:
-		return s.containsText(v)
 	}
-	return s.whole.Contains(v)
+	return slices.ContainsFunc(diff.ScalarTexts(v), s.containsText)
 }
 
 // containsText reports whether a text must be hidden.

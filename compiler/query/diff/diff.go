@@ -95,7 +95,8 @@ type FieldChange struct {
 // floats. The order of fields is ignored, that of lists is not. A move to
 // another release is a change if both releases are known.
 //
-// Values of Secrets are replaced by an HMAC with the key. The key must be the
+// Values of Secrets, and copies of them in other objects, are replaced by an HMAC with the
+// key. The key must be the
 // same for all clusters of a [Group], and should be random and secret: it
 // allows to try likely passwords. Without a key there are no hashes, and only
 // the fact of a change is shown.
@@ -146,6 +147,12 @@ func ObjectsIgnoring(before, after []fleet.Object, key []byte, rules []fleet.Ign
 	for name, o := range old {
 		changes = append(changes, whole(name.id, Delete, o, key))
 	}
+	texts := SecretTexts{}
+	for _, o := range slices.Concat(before, after) {
+		texts.Add(o)
+	}
+	texts.Hide(changes, key)
+	texts.Hide(ignored, key)
 	Sort(changes)
 	Sort(ignored)
 	return changes, ignored
