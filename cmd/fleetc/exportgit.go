@@ -76,7 +76,7 @@ func checkBranchOf(flag, value, name, why string) error {
 	return &diag.Diag{
 		Code: diag.CodeFlagValue,
 		Msg:  fmt.Sprintf("--%s does not accept %q: %s", flag, diag.Visible(value, diag.MaxText), why),
-		Hint: "use letters, digits, dashes and slashes, without a slash at the end",
+		Hint: export.BranchHint(name),
 	}
 }
 

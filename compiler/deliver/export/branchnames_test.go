@@ -19,7 +19,8 @@ func TestIsBranchName(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		want := exec.Command("git", "check-ref-format", "refs/heads/"+name).Run() == nil && !strings.HasPrefix(name, "-")
+		isOther := name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/")
+		want := !isOther && exec.Command("git", "check-ref-format", "refs/heads/"+name).Run() == nil && !strings.HasPrefix(name, "-")
 		if got := IsBranchName(name); got != want {
 			t.Errorf("%q: got %v, and git says %v", name, got, want)
 		}
