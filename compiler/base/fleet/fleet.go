@@ -288,12 +288,8 @@ type Object struct {
 	Template  string   // the chart's template; empty for an object written in CUE
 	Pos       diag.Pos // position in CUE; that of the release for a chart's object
 
-	// Nondeterministic is whether an unapplied hook of the release differs between
-	// renderings.
-	Nondeterministic bool
-
-	// Kept are the rules of the fields that keep their last value, one for each field.
-	Kept []RandomField
+	Nondeterministic bool          // whether an unapplied hook of the release differs between renderings
+	Kept             []RandomField // rules of the fields that keep their last value, one for each field
 
 	// SecretFields are fields beside the data of Secrets that have values of secrets,
 	// which comparisons do not show.
