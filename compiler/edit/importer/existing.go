@@ -84,8 +84,8 @@ func (w *work) checkExisting(ctx context.Context) error {
 			Msg:  "the import would change the bundle of this cluster, which it does not name",
 			Hint: "name the cluster in the import too, or import into a new fleet and copy the files",
 		}
-		if after[id] == "" {
-			d.Msg = "the import would break this cluster, which it does not name: " + diag.All(faultsIn(id, err))[0].Msg
+		if why := diag.All(faultsIn(id, err)); after[id] == "" && len(why) > 0 {
+			d.Msg = "the import would break this cluster, which it does not name: " + why[0].Msg
 		}
 		faults = append(faults, d)
 	}
@@ -103,6 +103,7 @@ func (w *work) digests(ctx context.Context, dir string) (map[string]string, erro
 	if f == nil {
 		return out, err
 	}
+	f.KeepSame()
 	var faults diag.List
 	faults.Add(err)
 	for _, c := range f.Clusters {
