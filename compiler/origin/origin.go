@@ -45,6 +45,7 @@ type Origin struct {
 	seenAPIs     []string
 	object       fleet.Object
 	Raw          fleet.Object // before the patches of its release
+	RawField     []string     // the field in Raw, see [fieldBefore]
 	Patches      []*fleet.Patch
 	RandomFields [][]string    // fields that differ in every rendering
 	Probe        *render.Probe // of an object of a chart; nil otherwise
@@ -189,11 +190,11 @@ func (p *Origin) finish(o map[string]any, namespace string) (map[string]any, err
 	return objs[0].Object, nil
 }
 
-// unpatch sets Patches to the patches that changed the field, and Raw to the object before
-// all patches. objs are the objects before the patches.
+// unpatch sets Patches to the patches that changed the field, and Raw and RawField to the
+// object and the field before all patches. objs are the objects before the patches.
 func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 	r := *p.Release
-	p.Raw = p.object
+	p.Raw, p.RawField = p.object, field
 	after := []fleet.Object{p.object}
 	for n := len(p.Release.Patches); n >= 0; n-- {
 		r.Patches = p.Release.Patches[:n]
@@ -205,12 +206,13 @@ func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 		if old.Unstructured == nil {
 			break
 		}
-		a, inA := fleet.Lookup(old.Object, field)
-		b, inB := fleet.Lookup(p.Raw.Object, field)
+		at := fieldBefore(old.Object, p.Raw.Object, p.RawField)
+		a, inA := fleet.Lookup(old.Object, at)
+		b, inB := fleet.Lookup(p.Raw.Object, p.RawField)
 		if n < len(p.Release.Patches) && (inA != inB || !reflect.DeepEqual(a, b)) {
 			p.Patches = append(p.Patches, &p.Release.Patches[n])
 		}
-		p.Raw, after = old, before
+		p.Raw, p.RawField, after = old, at, before
 	}
 	slices.Reverse(p.Patches)
 	return nil

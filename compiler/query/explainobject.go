@@ -208,14 +208,14 @@ func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *Object
 	e.Nondeterministic = e.Random == nil && isRandom
 	switch {
 	case p.Probe != nil:
-		e.Lines = lines(p, e.Field)
+		e.Lines = lines(p, p.RawField)
 		_, written := fleet.Lookup(p.Probe.Object(), e.Field)
 		e.Placed = !written && slices.Equal(e.Field, []string{"metadata", "namespace"})
 		if len(e.Lines) == 0 && e.Placed {
 			e.Lines = lines(p, nil)
 		}
 	case r.Manifests != "":
-		e.At = origin.ManifestPos(f.Dir, e.Object.Pos, e.Field)
+		e.At = origin.ManifestPos(f.Dir, e.Object.Pos, p.RawField)
 	default:
 		explainWritten(p, e)
 	}
@@ -247,10 +247,10 @@ func explainWritten(p *origin.Origin, e *ObjectExplanation) {
 		return
 	}
 	if len(e.Field) > 0 {
-		e.At = origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: e.Field})
+		e.At = origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: p.RawField})
 	}
-	if _, ok := fleet.Lookup(t.Native(), e.Field); ok {
-		e.written = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, path, e.Field))
+	if _, ok := fleet.Lookup(t.Native(), p.RawField); ok {
+		e.written = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, path, p.RawField))
 	} else {
 		e.Placed = slices.Equal(e.Field, []string{"metadata", "namespace"})
 	}

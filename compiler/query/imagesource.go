@@ -94,12 +94,12 @@ func (l *imageCollector) findSource(ctx context.Context, all *compiler.ClusterRe
 		return nil
 	}
 	hasVersion := false
-	for _, path := range partsIn(p.Subject.Values, use.image) {
+	for _, path := range partsIn(p.Subject.Values, raw) {
 		if p.Subject.Try(ctx, path...) != origin.Holds {
 			continue
 		}
-		lines := l.lines(use, p.Subject.Values, path)
-		hasVersion = hasVersion || lines[0].Part != ImageRepository
+		lines := l.lines(use, raw, p.Subject.Values, path)
+		hasVersion = hasVersion || len(lines) > 0 && lines[0].Part != ImageRepository
 		use.SetBy = append(use.SetBy, lines...)
 	}
 	switch version := appVersion(p, use); {
@@ -118,13 +118,13 @@ func appVersion(p *origin.Origin, use *ImageUse) string {
 	if p.Probe == nil {
 		return ""
 	}
-	return p.Probe.AppVersion(use.Path, newImage(use.image).Tag)
+	return p.Probe.AppVersion(p.RawField, newImage(use.image).Tag)
 }
 
 // beforeRename returns an image before the patches of its release; false if they change
 // more than its repository.
 func beforeRename(p *origin.Origin, use *ImageUse) (string, bool) {
-	v, _ := fleet.Lookup(p.Raw.Object, use.Path)
+	v, _ := fleet.Lookup(p.Raw.Object, p.RawField)
 	raw, _ := v.(string)
 	before, after := newImage(raw), newImage(use.image)
 	onlyNames := !slices.ContainsFunc(p.Patches, func(patch *fleet.Patch) bool { return len(patch.Images) == 0 })
@@ -135,17 +135,18 @@ func beforeRename(p *origin.Origin, use *ImageUse) (string, bool) {
 func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *ImageUse, raw string, ids []string) ImageSource {
 	out := ImageSource{Part: WholeImage, Value: raw, Clusters: ids, At: strings.Index(use.image, raw)}
 	if t, at := origin.WrittenIn(p.Release, p.Raw); t != nil {
-		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, use.Path))
-		return out.at(origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: use.Path}))
+		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, p.RawField))
+		return out.at(origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: p.RawField}))
 	}
 	if p.Release.Manifests != "" {
-		return out.at(origin.ManifestPos(l.f.Dir, o.Pos, use.Path))
+		return out.at(origin.ManifestPos(l.f.Dir, o.Pos, p.RawField))
 	}
 	return out.at(o.Pos)
 }
 
-// lines returns the lines that set a value of a use, each with its clusters.
-func (l *imageCollector) lines(use *ImageUse, values map[string]any, path []string) []ImageSource {
+// lines returns the lines that set a value of a use, each with its clusters. raw is the image
+// before the patches.
+func (l *imageCollector) lines(use *ImageUse, raw string, values map[string]any, path []string) []ImageSource {
 	var out []ImageSource
 	isDefault := false
 	for n, i := range use.clusters {
@@ -164,10 +165,13 @@ func (l *imageCollector) lines(use *ImageUse, values map[string]any, path []stri
 			v, _ := fleet.Lookup(values, path)
 			source.Value, source.Chart = scalarText(v), r.Chart.Location()
 		}
-		if source.At = indexIn(use.image, source.Value); source.At < 0 {
+		if indexIn(raw, source.Value) < 0 {
 			continue // the cluster has the image from another value
 		}
-		source.Part = partOf(use.image, source.Value)
+		source.Part, source.At = partOf(raw, source.Value), indexIn(use.image, source.Value)
+		if source.Part == ImageRepository && source.At < 0 {
+			continue // a patch sets the repository
+		}
 		j := slices.IndexFunc(out, func(s ImageSource) bool {
 			return s.Path == source.Path && s.Value == source.Value && s.Pos == source.Pos && s.Chart == source.Chart
 		})
