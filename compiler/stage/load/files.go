@@ -130,7 +130,7 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 	facts.embeds, facts.embedErr = diag.Embeds(r.root, file) // CUE reports the error if the field is needed
 	facts.linked = r.links(file, facts.embeds)
 	for _, e := range facts.embeds {
-		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkUTF8(r.tree, e)); d != nil {
+		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkEmbedded(r.tree, e)); d != nil {
 			facts.unreadable.Add(d)
 		}
 	}
@@ -167,7 +167,7 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 		if _, err := git.ResolveLink(tree, e.Name); err != nil {
 			e.Pos.File = name
 			faults.Add(outsideFault(e.Pos, e.Name, err))
-		} else if d := checkUTF8(tree, e); d != nil {
+		} else if d := checkEmbedded(tree, e); d != nil {
 			d.At[0].File = path.Join(path.Dir(name), e.As)
 			faults.Add(d)
 		}
