@@ -143,7 +143,7 @@ func notObject(objects cue.Value) cue.Value {
 	i := slices.IndexFunc(elems, func(e cue.Value) bool {
 		return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil
 	})
-	if i < 0 || isEmptyMap(elems[i]) {
+	if i < 0 {
 		return cue.Value{}
 	}
 	return elems[i]
