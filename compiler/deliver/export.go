@@ -41,17 +41,14 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, cluste
 // exportCluster compiles one cluster and lays out its bundle.
 func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *SecretResolver) (*fleet.Bundle, error) {
 	plain, err := f.Compile(ctx, c)
-	b, out := plain, plain
+	b := plain
 	if err == nil {
 		b, err = encrypted(ctx, f, plain, layout, resolver)
 	}
 	if err == nil {
-		out, err = layOut(f, plain, layout) // as [Vet] checks it
+		b, err = layOut(f, plain, b, layout)
 	}
-	if err == nil && b != plain {
-		out, err = layouter(f).Lay(b, layout)
-	}
-	return out, fleet.InCluster(c, err)
+	return b, fleet.InCluster(c, err)
 }
 
 // encrypted returns a bundle whose Secrets with references are encrypted for the cluster.
@@ -71,17 +68,15 @@ func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout f
 	return resolver.Encrypted(ctx, b, layout, LastExport{Object: from(f.Last), Intact: from(f.Exported)})
 }
 
-// layOut lays out a bundle. A Secret in plain text is a fault.
-func layOut(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
-	laid, err := layouter(f).Lay(b, layout)
+// layOut lays out a bundle, given it before and after the encryption of its Secrets. A Secret
+// that stays in plain text is a fault.
+func layOut(f *compiler.Fleet, plain, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
+	l := export.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
+	laid, err := l.Lay(b, layout)
 	var faults diag.List
-	faults.Add(export.CheckExposedSecrets(b, layout))
+	faults.Add(export.CheckExposedSecrets(plain, layout))
 	faults.Add(err)
 	return laid, faults.Err()
-}
-
-func layouter(f *compiler.Fleet) export.Layouter {
-	return export.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
 }
 
 // CheckOutput returns a fault for a directory that exports must not write to, because it is

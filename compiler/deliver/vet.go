@@ -180,7 +180,7 @@ func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error
 	}
 	var faults diag.List
 	for _, l := range layouts {
-		_, err := layOut(f, b, l)
+		_, err := layOut(f, b, b, l)
 		if err == nil && l == fleet.FluxLayout && b.Cluster.GitOps.Flux.Source.Kind == "OCIRepository" {
 			err = diag.In(b.Cluster.ID, export.CheckArtifactID(b.Cluster.ID))
 		}

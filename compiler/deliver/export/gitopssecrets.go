@@ -15,8 +15,9 @@ import (
 
 // CheckExposedSecrets returns a fault for each Secret with values that the export would expose
 // without the release's permission, and for unused permissions. The bundle is not encrypted
-// yet: values that the export encrypts are not exposed. The faults do not contain the values. Where Helm gets the values of a release in plain text, the
-// Secrets that its chart renders are exposed too.
+// yet: values that the export encrypts are not exposed. The faults do not contain the
+// values. Where Helm gets the values of a release in plain text, the Secrets that its chart
+// renders are exposed too.
 func CheckExposedSecrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	needed := map[*fleet.Release]map[string]bool{}
