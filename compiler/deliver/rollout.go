@@ -190,9 +190,9 @@ func (r *Rollout) Read(ctx context.Context) error {
 // read reads the state and the records of the first n waves.
 func (r *Rollout) read(ctx context.Context, n int) error {
 	clusters := slices.Concat(diag.Each(r.Waves[:n], func(w *Wave) []*WaveCluster { return w.Clusters })...)
-	statuses := make([]*Status, len(clusters))
+	statuses, storeRecords := make([]*Status, len(clusters)), make([]func(), len(clusters))
 	if err := par.ForEach(ctx, readAtATime, len(clusters), func(ctx context.Context, i int) error {
-		statuses[i] = r.status(ctx, clusters[i].Cluster)
+		statuses[i], storeRecords[i] = r.status(ctx, clusters[i].Cluster), r.readRecordsIn(ctx, clusters[i].ID)
 		return ctx.Err()
 	}); err != nil {
 		return err
@@ -200,8 +200,12 @@ func (r *Rollout) read(ctx context.Context, n int) error {
 	for i, s := range statuses {
 		r.Statuses[s.Cluster.ID] = s
 		r.setState(clusters[i], s)
+		storeRecords[i]()
 	}
-	return r.readRecords(ctx, r.Waves[:n], clusters)
+	for _, w := range r.Waves[:n] {
+		w.Record = r.recordOf(w)
+	}
+	return nil
 }
 
 // status reads what a cluster runs and, if it runs its target, the health of its objects.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
@@ -43,27 +42,9 @@ func (m *WaveMark) Text(what string) string {
 	return s
 }
 
-// readRecords reads the records of waves with the clusters.
-func (r *Rollout) readRecords(ctx context.Context, waves []*Wave, clusters []*WaveCluster) error {
-	read := make([]func(), len(clusters))
-	if err := par.ForEach(ctx, readAtATime, len(clusters), func(ctx context.Context, i int) error {
-		read[i] = r.readRecordsIn(ctx, clusters[i].ID)
-		return ctx.Err()
-	}); err != nil {
-		return err
-	}
-	for _, keep := range read {
-		keep()
-	}
-	for _, w := range waves {
-		w.Record = r.recordOf(w)
-	}
-	return nil
-}
-
 // readRecordsIn reads all records in a cluster, and returns a function that stores them. Only
 // those in the first cluster of a wave must be readable.
-func (r *Rollout) readRecordsIn(ctx context.Context, id string) (keep func()) {
+func (r *Rollout) readRecordsIn(ctx context.Context, id string) (store func()) {
 	var o *unstructured.Unstructured
 	s := r.servers.Of(id)
 	err := s.Err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
@@ -38,9 +39,8 @@ func (r *Rollout) turns() map[string][]Wait {
 
 // retriesFirst returns clusters with those first that are tried again.
 func retriesFirst(clusters []*WaveCluster) []*WaveCluster {
-	isOther := func(c *WaveCluster) bool { return !c.isRetry() }
-	retries := slices.DeleteFunc(slices.Clone(clusters), isOther)
-	return append(retries, slices.DeleteFunc(slices.Clone(clusters), func(c *WaveCluster) bool { return !isOther(c) })...)
+	others := diag.Filter(clusters, func(c *WaveCluster) bool { return !c.isRetry() })
+	return append(diag.Filter(clusters, (*WaveCluster).isRetry), others...)
 }
 
 // Plans plans the selected clusters as [Plans] does, in the order of waves, and yields those

@@ -230,7 +230,7 @@ func (p *Plan) Count(a Action) int {
 // Kept returns the number of objects that are not in the bundle any more and stay in the
 // inventory, with those of Helm releases.
 func (p *Plan) Kept() int {
-	return len(slices.DeleteFunc(withParts(p.Items), func(it *Item) bool { return it.Action != Keep || it.Owner != "" }))
+	return len(diag.Filter(withParts(p.Items), func(it *Item) bool { return it.Action == Keep && it.Owner == "" }))
 }
 
 // IsUpToDate reports whether the cluster runs the bundle, the inventory says so,
