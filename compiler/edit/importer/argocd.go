@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -140,11 +139,7 @@ func (r *argoReader) applications() error {
 	}
 	for _, d := range r.docs {
 		r.model.Documents++
-		var content map[string]any
-		data, err := jsonOf(d.Node)
-		if err == nil {
-			err = json.Unmarshal(data, &content)
-		}
+		content, err := contentOf(d.Node)
 		at := d.At()
 		if err == nil && textAt(content, "metadata", "name") == "" {
 			at = d.At("metadata", "name")

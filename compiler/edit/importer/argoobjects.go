@@ -174,14 +174,10 @@ func (r *argoReader) checkMade(s *appSource, title string, made *Node) {
 	spec, _ := made.Value().(map[string]any)
 	want, _ := json.Marshal(spec["spec"])
 	for _, d := range r.docs {
-		var content map[string]any
 		if d.Kind+" "+d.Name != title {
 			continue
 		}
-		data, err := jsonOf(d.Node)
-		if err == nil {
-			err = json.Unmarshal(data, &content)
-		}
+		content, err := contentOf(d.Node)
 		if got, _ := json.Marshal(content["spec"]); err == nil && bytes.Equal(got, want) {
 			return
 		}
@@ -227,6 +223,7 @@ func (r *argoReader) manifests(s *appSource, files []string, out *Release) error
 // exclude select.
 func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 	include, exclude := textAt(s.spec, "directory", "include"), textAt(s.spec, "directory", "exclude")
+	isIncluded, isExcluded := globOf(include), globOf(exclude)
 	var out []string
 	err := walkBelow(filepath.Join(r.Work, filepath.FromSlash(dir)), func(name string, e fs.DirEntry) error {
 		if e.IsDir() {
@@ -239,11 +236,15 @@ func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 		if !isManifest {
 			return nil
 		}
-		data, err := r.read(path.Join(dir, name))
-		if err != nil {
-			return err
+		isLeftOut := exclude != "" && isExcluded(name) || include != "" && !isIncluded(name)
+		if !isLeftOut {
+			data, err := r.read(path.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			isLeftOut = bytes.Contains(data, []byte("+argocd:skip-file-rendering"))
 		}
-		if bytes.Contains(data, []byte("+argocd:skip-file-rendering")) || exclude != "" && matchesGlob(exclude, name) || include != "" && !matchesGlob(include, name) {
+		if isLeftOut {
 			if slices.ContainsFunc(r.docs, func(d *Document) bool { return d.File == path.Join(dir, name) }) {
 				r.note(s.app, s.at("directory"), "it leaves out the Applications of "+path.Join(dir, name)+", which are imported: remove the file if nothing else creates them")
 			}
@@ -256,8 +257,8 @@ func (r *argoReader) manifestFiles(s *appSource, dir string) ([]string, error) {
 	return out, err
 }
 
-// matchesGlob reports whether a path matches a pattern of Argo CD, whose * also matches slashes.
-func matchesGlob(pattern, name string) bool {
+// globOf returns whether a path matches a pattern of Argo CD, whose * also matches slashes.
+func globOf(pattern string) func(name string) bool {
 	g, err := glob.Compile(pattern)
-	return err == nil && g.Match(name)
+	return func(name string) bool { return err == nil && g.Match(name) }
 }

@@ -69,24 +69,22 @@ const variablePrefix = "ARGOCD_APP_"
 // empty, and $$ is a dollar.
 func (r *argoReader) expandVariables(s *appSource, out *Release, text string, field []string) string {
 	return os.Expand(text, func(name string) string {
-		if name == "$" {
+		switch name {
+		case "$":
 			return name
-		}
-		key, _ := strings.CutPrefix("$"+name, "$"+variablePrefix)
-		switch key {
-		case "NAME":
+		case variablePrefix + "NAME":
 			return s.app.name()
-		case "NAMESPACE":
+		case variablePrefix + "NAMESPACE":
 			return textAt(s.app.content, "spec", "destination", "namespace")
-		case "PROJECT_NAME":
+		case variablePrefix + "PROJECT_NAME":
 			return textAt(s.app.content, "spec", "project")
-		case "SOURCE_PATH":
+		case variablePrefix + "SOURCE_PATH":
 			return textAt(s.spec, "path")
-		case "SOURCE_REPO_URL":
+		case variablePrefix + "SOURCE_REPO_URL":
 			return textAt(s.spec, "repoURL")
-		case "SOURCE_TARGET_REVISION":
+		case variablePrefix + "SOURCE_TARGET_REVISION":
 			return textAt(s.spec, "targetRevision")
-		case "REVISION", "REVISION_SHORT", "REVISION_SHORT_8":
+		case variablePrefix + "REVISION", variablePrefix + "REVISION_SHORT", variablePrefix + "REVISION_SHORT_8":
 			out.Unproven = name + " is known only to Argo CD"
 			r.note(s.app, field, "the commit that Argo CD syncs is not known to the fleet: write a value in place of "+name)
 			return "$" + name

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,6 +47,15 @@ func jsonOf(n *yaml.Node) ([]byte, error) {
 		return nil, err
 	}
 	return fleet.YAMLToJSON(text)
+}
+
+// contentOf returns the content of a YAML document that is a map, as Kubernetes reads it.
+func contentOf(document *yaml.Node) (content map[string]any, err error) {
+	data, err := jsonOf(document)
+	if err == nil {
+		err = json.Unmarshal(data, &content)
+	}
+	return content, err
 }
 
 // objectOf returns the object of a YAML document; nil for an empty one.
