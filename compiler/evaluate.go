@@ -66,6 +66,9 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 // evaluateCluster evaluates the layers of one cluster and checks it.
 func (c *Compiler) evaluateCluster(ctx context.Context, loaded *load.Fleet, in load.Cluster, files *secret.Files) (*fleet.Cluster, error) {
 	cluster, err := par.RunLimited(ctx, c.Limits, func() (*fleet.Cluster, error) {
+		if err := loaded.CheckEmbedded(in); err != nil {
+			return nil, diag.In(in.ID, err)
+		}
 		return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
 	})
 	if over, ok := errors.AsType[*par.Excess](err); ok {

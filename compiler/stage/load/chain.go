@@ -51,6 +51,9 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 	}
 	defer reader.close()
 	l := f.newLeaf(leaves[0], instances[len(instances)-1], reader)
+	if l.err == nil {
+		l.err = f.CheckEmbedded(l.cluster)
+	}
 	if l.err != nil {
 		return nil, diag.In(idOf(leaves[0]), l.err)
 	}

@@ -94,6 +94,7 @@ type fileFacts struct {
 	embedErr           error
 	extern             error     // of an @embed without @extern(embed)
 	linked, unreadable diag.List // of files that are links out of the fleet, and too large or not UTF-8
+	duplicateKeys      func() diag.List
 }
 
 // A factReader finds the facts of files, once for each file.
@@ -128,9 +129,9 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 	facts := &fileFacts{extern: checkExtern(r.root, file)}
 	r.found[file] = facts
 	facts.embeds, facts.embedErr = diag.Embeds(r.root, file) // CUE reports the error if the field is needed
-	facts.linked = r.links(file, facts.embeds)
+	facts.linked, facts.duplicateKeys = r.links(file, facts.embeds), r.duplicateKeys(file, facts.embeds)
 	for _, e := range facts.embeds {
-		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkEmbedded(r.tree, e)); d != nil {
+		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkUTF8(r.tree, e)); d != nil {
 			facts.unreadable.Add(d)
 		}
 	}
@@ -167,7 +168,7 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 		if _, err := git.ResolveLink(tree, e.Name); err != nil {
 			e.Pos.File = name
 			faults.Add(outsideFault(e.Pos, e.Name, err))
-		} else if d := checkEmbedded(tree, e); d != nil {
+		} else if d := checkUTF8(tree, e); d != nil {
 			d.At[0].File = path.Join(path.Dir(name), e.As)
 			faults.Add(d)
 		}

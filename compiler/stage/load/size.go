@@ -2,13 +2,8 @@ package load
 
 import (
 	"bytes"
-	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
@@ -38,10 +33,9 @@ func checkSize(root, name string, at diag.Pos) *diag.Diag {
 	return d
 }
 
-// checkEmbedded returns a fault for an embedded file that CUE would read otherwise than Helm:
-// with text in another encoding than UTF-8 or, with a byte order mark, UTF-16, whose
-// characters CUE would replace, or with a key that occurs twice.
-func checkEmbedded(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
+// checkUTF8 returns a fault for an embedded file with text in another encoding than UTF-8 or,
+// with a byte order mark, UTF-16: CUE would replace its characters.
+func checkUTF8(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
 	if e.IsBinary {
 		return nil
 	}
@@ -49,38 +43,5 @@ func checkEmbedded(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
 	if err != nil || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return nil // a file that cannot be read is a fault of its reader
 	}
-	if d := diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data); d != nil {
-		return d
-	}
-	var n yaml.Node
-	if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name)) || yaml.Unmarshal(data, &n) != nil {
-		return nil // CUE reports errors
-	}
-	first, again := duplicateKey(&n)
-	if again == nil {
-		return nil
-	}
-	return &diag.Diag{
-		Code: diag.CodeEmbeddedFile, At: []diag.Pos{{File: e.Name, Line: again.Line, Col: again.Column}},
-		Msg:  fmt.Sprintf("the key %s occurs twice, first in line %d", diag.Visible(again.Value, diag.MaxText), first.Line),
-		Hint: "keep one of them",
-	}
-}
-
-// duplicateKey returns the places of a key that a map has twice; nil for none. CUE unifies its
-// values, and Helm takes the last one.
-func duplicateKey(n *yaml.Node) (first, again *yaml.Node) {
-	keys := map[string]*yaml.Node{}
-	for i, c := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			if keys[c.Value] != nil {
-				return keys[c.Value], c
-			}
-			keys[c.Value] = c
-		}
-		if first, again = duplicateKey(c); again != nil {
-			return first, again
-		}
-	}
-	return nil, nil
+	return diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
 }
