@@ -1,58 +1,67 @@
 package origin
 
 import (
+	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
-
-// elementKeys are the fields that identify an element of a list, the most specific first.
-var elementKeys = []string{"name", "key", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "id"}
 
 // fieldBefore returns the path that a field of an object had before a patch, which may have
 // moved the elements of lists. The index of an element that the patch added is "-".
 func fieldBefore(before, after any, field []string) []string {
-	out := slices.Clone(field)
+	out, name := slices.Clone(field), ""
 	for n, key := range field {
 		old, _ := before.([]any)
 		list, _ := after.([]any)
 		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list) {
 			out[n] = "-"
-			if j := indexBefore(old, list, i); j >= 0 {
+			if j := indexBefore(name, old, list, i); j >= 0 {
 				out[n] = strconv.Itoa(j)
 			}
 		}
 		before, _ = fleet.Lookup(before, out[n:n+1])
 		after, _ = fleet.Lookup(after, field[n:n+1])
+		name = key
 	}
 	return out
 }
 
-// indexBefore returns the index that the element i of a list had before a patch: that of the
-// same element, or i if the patch replaced the element there; -1 for an added element.
-func indexBefore(old, list []any, i int) int {
-	if i < len(old) && sameElement(old[i], list[i]) {
+// indexBefore returns the index that the element i of a list in a field had before a patch:
+// that of the same element, or i if the patch replaced the element there; -1 for an added
+// element. Elements are the same if their keys are, or without keys, if they are equal.
+func indexBefore(field string, old, list []any, i int) int {
+	same := func(j, i int) bool { return reflect.DeepEqual(old[j], list[i]) }
+	if olds, news, ok := kube.ListSelectors(field, old, list, keyText); ok {
+		same = func(j, i int) bool { return olds[j] == news[i] }
+	}
+	if i < len(old) && same(i, i) {
 		return i
 	}
-	if j := slices.IndexFunc(old, func(e any) bool { return sameElement(e, list[i]) }); j >= 0 {
-		return j
-	}
-	if i < len(old) && !slices.ContainsFunc(list, func(e any) bool { return sameElement(old[i], e) }) {
-		return i
-	}
-	return -1
-}
-
-// sameElement reports whether two elements have the same key, or are equal without one.
-func sameElement(a, b any) bool {
-	x, _ := a.(map[string]any)
-	y, _ := b.(map[string]any)
-	for _, key := range elementKeys {
-		if x[key] != nil && y[key] != nil {
-			return reflect.DeepEqual(x[key], y[key])
+	for j := range old {
+		if same(j, i) {
+			return j
 		}
 	}
-	return reflect.DeepEqual(a, b)
+	for k := range list {
+		if i >= len(old) || same(i, k) {
+			return -1
+		}
+	}
+	return i
+}
+
+// keyText returns the text of a value that can be a key.
+func keyText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v), true
+	case bool, int64, float64, json.Number:
+		return fmt.Sprint(v), true
+	}
+	return "", false
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // maxWork limits the work to align the lists of one object, in steps of a few
@@ -79,7 +80,7 @@ func (d *differ) list(at *step, before, after []any) {
 	if slices.EqualFunc(before, after, equal) {
 		return
 	}
-	if olds, news, ok := selectors(at.field(), before, after); ok {
+	if olds, news, ok := kube.ListSelectors(at.field(), before, after, scalar); ok {
 		d.keyed(at, before, after, olds, news)
 		return
 	}

@@ -67,6 +67,25 @@ func isNull(v any) bool {
 	return false
 }
 
+// scalar returns the text of a string, number or bool, and whether v is one.
+// Strings that look like numbers are quoted.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return quote(v), true
+	case bool:
+		if v {
+			return "true", true
+		}
+		return "false", true
+	case json.Number:
+		if !json.Valid([]byte(v)) {
+			return "", false // it may be any text
+		}
+	}
+	return number(v)
+}
+
 // number returns the canonical text of a number, and whether v is a number.
 func number(v any) (text string, ok bool) {
 	switch v := v.(type) {

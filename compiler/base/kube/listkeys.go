@@ -1,7 +1,6 @@
-package diff
+package kube
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -65,20 +64,21 @@ func anyKeys() []mergeKey {
 	}
 }
 
-// selectors returns the text that identifies each element of both lists in a
-// field. It reports false for lists without a key.
+// ListSelectors returns the text that identifies each element of both lists in a field, such as
+// name=app. text returns the text of a string, number or bool, and whether a value is one. It
+// reports false for lists without a key.
 //
 // A key without common elements means that all were replaced. Then another key
 // is tried under which elements were changed instead, such as the name of a
 // port.
-func selectors(field string, before, after []any) (olds, news []string, ok bool) {
+func ListSelectors(field string, before, after []any, text func(any) (string, bool)) (olds, news []string, ok bool) {
 	own := fieldKeys(field)
 	for i, key := range append(own, anyKeys()...) {
-		a, fits := key.selectors(before)
+		a, fits := key.selectors(before, text)
 		if !fits {
 			continue
 		}
-		b, fits := key.selectors(after)
+		b, fits := key.selectors(after, text)
 		switch {
 		case !fits:
 		case len(a) == 0 || len(b) == 0 || share(a, b):
@@ -90,7 +90,7 @@ func selectors(field string, before, after []any) (olds, news []string, ok bool)
 	return olds, news, ok
 }
 
-func (k mergeKey) selectors(list []any) ([]string, bool) {
+func (k mergeKey) selectors(list []any, text func(any) (string, bool)) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	seen := make(map[string]bool, len(list))
 	for _, e := range list {
@@ -98,7 +98,7 @@ func (k mergeKey) selectors(list []any) ([]string, bool) {
 		if !ok {
 			return nil, false
 		}
-		sel, ok := k.selector(m)
+		sel, ok := k.selector(m, text)
 		if !ok || seen[sel] {
 			return nil, false
 		}
@@ -110,42 +110,23 @@ func (k mergeKey) selectors(list []any) ([]string, bool) {
 
 // selector returns the text that identifies an element: name=app, or
 // port=53,protocol=UDP.
-func (k mergeKey) selector(m map[string]any) (string, bool) {
+func (k mergeKey) selector(m map[string]any, text func(any) (string, bool)) (string, bool) {
 	var b strings.Builder
 	for i, field := range k {
 		v, ok := m[field]
 		if !ok && field == "protocol" {
 			v = "TCP" // the default of the API server
 		}
-		text, ok := scalar(v)
+		value, ok := text(v)
 		if !ok {
 			return "", false
 		}
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(field + "=" + text)
+		b.WriteString(field + "=" + value)
 	}
 	return b.String(), true
-}
-
-// scalar returns the text of a string, number or bool, and whether v is one.
-// Strings that look like numbers are quoted.
-func scalar(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return quote(v), true
-	case bool:
-		if v {
-			return "true", true
-		}
-		return "false", true
-	case json.Number:
-		if !json.Valid([]byte(v)) {
-			return "", false // it may be any text
-		}
-	}
-	return number(v)
 }
 
 // share reports whether the lists have a text in common.
