@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -28,7 +28,7 @@ func chunkNamesOf(fleet, of string, packed []byte) []string {
 }
 
 // chunkNames matches the names of chunks.
-var chunkNames = regexp.MustCompile(`^(` + headPrefix + `|` + bundlePrefix + `)-[0-9a-f]{32}$`)
+var chunkNames = fleet.ChunkName
 
 // readChunks returns the joined contents of the named Secrets. A brokenError
 // reports a missing or changed Secret.

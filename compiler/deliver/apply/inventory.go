@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // Namespace is the namespace in which fleetc stores its data in a cluster.
-const Namespace = "fleetc-system"
+const Namespace = fleet.SystemNamespace
 
 // inventoryFormat is the version of the stored format.
 const inventoryFormat = 1

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
-const leaseName = "apply"
+const leaseName = fleet.LeaseRecord
 
 // A runner executes a plan.
 type runner struct {

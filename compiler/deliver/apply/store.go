@@ -25,13 +25,14 @@ import (
 )
 
 const (
-	headPrefix   = "inventory"
-	bundlePrefix = "bundle"
-	secretType   = "fleetc.dev/inventory"
-	chunkLabel   = "fleetc.dev/inventory"
-	maxChunk     = 700 << 10 // of a Secret, which may have 1 MiB in base64
-	maxChunks    = 64
-	maxInventory = 256 << 20
+	headPrefix    = fleet.InventoryRecord
+	bundlePrefix  = fleet.BundleRecord
+	rolloutPrefix = fleet.RolloutRecord
+	secretType    = "fleetc.dev/inventory"
+	chunkLabel    = "fleetc.dev/inventory"
+	maxChunk      = 700 << 10 // of a Secret, which may have 1 MiB in base64
+	maxChunks     = 64
+	maxInventory  = 256 << 20
 )
 
 // The inventory is JSON, compressed with gzip, in one Secret, the head. If it is
@@ -96,7 +97,7 @@ func sharedNameFault(object, other, module string) error {
 
 // RolloutRef returns the ConfigMap with the approvals and pauses of a fleet's waves.
 func RolloutRef(fleet string) cluster.Ref {
-	return cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: Namespace, Name: nameOf("rollout", fleet)}
+	return cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: Namespace, Name: nameOf(rolloutPrefix, fleet)}
 }
 
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}

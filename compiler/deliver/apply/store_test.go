@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -143,5 +144,22 @@ func TestLostWrites(t *testing.T) {
 	other.Bundle, other.version = "three", "99"
 	if err := other.write(t.Context(), c); cluster.ReasonOf(err) != cluster.Moved {
 		t.Errorf("an inventory that another process has changed: %v", err)
+	}
+}
+
+// Objects with the names of records are not objects of a bundle.
+func TestRecords(t *testing.T) {
+	const module = "example.com/infra"
+	refs := []cluster.Ref{leaseRef, RolloutRef(module), headRef(module), headRef(module + strings.Repeat("/long", 100)), secretRef(headPrefix)}
+	for _, prefix := range []string{headPrefix, bundlePrefix} {
+		refs = append(refs, secretRef(chunkName(module, prefix, nil)))
+	}
+	for _, ref := range refs {
+		if !fleet.IsRecord(ref.GroupKind(), ref.Namespace, ref.Name) {
+			t.Errorf("%s %s/%s is not a record", ref.GroupKind(), ref.Namespace, ref.Name)
+		}
+		if fleet.IsRecord(ref.GroupKind(), "web", ref.Name) {
+			t.Errorf("%s web/%s is a record", ref.GroupKind(), ref.Name)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package validate
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -23,14 +22,6 @@ const (
 	segment   = "printable characters without / and %, and not . or .."
 	keyName   = "letters, digits, -, _ and ., at most 253 in all"
 )
-
-// ownRecords are the names of the objects in fleetc-system that apply and rollout commands write,
-// by kind.
-var ownRecords = map[string]*regexp.Regexp{
-	"Secret":                    regexp.MustCompile(`^(inventory(\..+)?|(inventory|bundle)-[0-9a-f]{32})$`),
-	"ConfigMap":                 regexp.MustCompile(`^rollout\.`),
-	"Lease.coordination.k8s.io": regexp.MustCompile(`^apply$`),
-}
 
 // serviceNamesRelaxed is the minor version since which the name of a Service
 // may start with a digit (feature gate RelaxedServiceNameValidation).

@@ -151,7 +151,7 @@ func (k *check) name(o fleet.Object, v *kube.Version) {
 	if want := illegalName(o, gvk.GroupKind(), v.Number()); want != "" {
 		k.add(o, fmt.Sprintf("metadata.name %q is not a valid name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
 	}
-	if r := ownRecords[gvk.GroupKind().String()]; r != nil && o.GetNamespace() == "fleetc-system" && r.MatchString(o.GetName()) {
+	if fleet.IsRecord(gvk.GroupKind(), o.GetNamespace(), o.GetName()) {
 		k.add(o, "fleetc stores its own records in this object", "rename it, or move it to another namespace")
 	}
 }
