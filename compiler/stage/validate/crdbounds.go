@@ -1,12 +1,11 @@
 package validate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"regexp/syntax"
-	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -36,19 +35,24 @@ type meter struct {
 	names        bool   // the keys of the next map are names of fields
 }
 
-// enter counts a node and its bytes, and reports whether to continue.
+// enter counts a node and its bytes, and reports whether to continue. Of several
+// problems, it keeps the same one in every order of nodes: a size, a depth, a value.
 func (m *meter) enter(depth, bytes int) bool {
 	m.nodes++
 	m.bytes += bytes + 1
 	switch {
-	case m.problem != "":
-	case depth > maxCRDDepth:
-		m.problem = fmt.Sprintf("it is nested deeper than %d levels", maxCRDDepth)
 	case m.bytes > maxCRDBytes:
 		m.problem = fmt.Sprintf("it is larger than the %d MiB that the API server accepts", maxCRDBytes>>20)
+	case depth > maxCRDDepth:
+		m.problem = fmt.Sprintf("it is nested deeper than %d levels", maxCRDDepth)
+	default:
+		return true
 	}
-	return m.problem == ""
+	return false
 }
+
+// foundNotJSON keeps the problem of a value that JSON does not support.
+func (m *meter) foundNotJSON() { m.problem = cmp.Or(m.problem, notJSON) }
 
 // normalize returns a deep copy of a decoded value, with numbers as the API
 // server decodes them: int64 for integers, float64 otherwise.
@@ -78,7 +82,7 @@ func (m *meter) normalize(v any, depth int) any {
 			return int64(v)
 		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			m.problem = notJSON
+			m.foundNotJSON()
 		}
 		return v
 	case json.Number:
@@ -87,11 +91,11 @@ func (m *meter) normalize(v any, depth int) any {
 		}
 		f, err := v.Float64()
 		if err != nil {
-			m.problem = notJSON
+			m.foundNotJSON()
 		}
 		return f
 	}
-	m.problem = notJSON
+	m.foundNotJSON()
 	return nil
 }
 
@@ -99,8 +103,7 @@ func (m *meter) normalize(v any, depth int) any {
 func (m *meter) normalizeMap(v map[string]any, depth int) map[string]any {
 	names, inSchema := m.names, m.inSchema // the name of a field may be description
 	out := make(map[string]any, len(v))
-	for _, k := range slices.Sorted(maps.Keys(v)) { // so that the first problem is always the same
-		e := v[k]
+	for k, e := range v {
 		if _, ok := e.(string); ok && k == "description" && inSchema && !names {
 			continue
 		}

@@ -134,18 +134,22 @@ func TestManyLongWords(t *testing.T) {
 	}
 }
 
-// TestFirstProblem measures an object that exceeds several limits: its problem is always that
-// of the first key.
-func TestFirstProblem(t *testing.T) {
+// TestSameProblem measures objects that exceed several limits: each always has the same
+// problem.
+func TestSameProblem(t *testing.T) {
 	deep := any("x")
 	for range maxCRDDepth + 1 {
 		deep = []any{deep}
 	}
-	for range 20 {
-		var m meter
-		m.normalize(map[string]any{"a": math.NaN(), "b": deep, "c": strings.Repeat("x", maxCRDBytes+1)}, 0)
-		if m.problem != notJSON {
-			t.Fatal(m.problem)
+	object := map[string]any{"a": math.NaN(), "b": deep}
+	for _, want := range []string{"nested deeper", "larger"} {
+		for range 20 {
+			var m meter
+			m.normalize(object, 0)
+			if !strings.Contains(m.problem, want) {
+				t.Fatalf("%q, want %q", m.problem, want)
+			}
 		}
+		object["c"] = strings.Repeat("x", maxCRDBytes+1)
 	}
 }
