@@ -30,6 +30,7 @@ type CRDChecker struct {
 	schemas        par.Memo[schemaKey, *compiledSchema]
 	definitions    par.Memo[*unstructured.Unstructured, definition] // for objects that clusters share
 	sharedProblems par.Memo[sharedKey, []problem]
+	celDifferences par.Memo[minor, map[string]bool]
 }
 
 // EarlierResults caches the keys of valid CRDs between runs of the same build. It must
@@ -117,13 +118,13 @@ func (r *crdRun) addCRD(d *definition) {
 // crdFaults returns the problems of a CRD, and uses the cache of earlier runs.
 func (k *CRDChecker) crdFaults(d *definition, compat minor) []problem {
 	if k.Earlier == nil {
-		return validateCRD(d, compat)
+		return k.validate(d, compat)
 	}
 	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
 	if k.Earlier.HasValidCRD(key) {
 		return nil
 	}
-	found := validateCRD(d, compat)
+	found := k.validate(d, compat)
 	if len(found) == 0 {
 		k.Earlier.AddValidCRD(key)
 	}

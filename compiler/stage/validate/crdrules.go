@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
@@ -18,8 +19,9 @@ import (
 )
 
 // unsupportedRules returns the rules that an API server of a compatibility
-// version does not support yet. The CRD must be valid for the newest version.
-func unsupportedRules(crd *apiextensions.CustomResourceDefinition, compat minor) []problem {
+// version does not support yet. The CRD must be valid for the newest version, and
+// changed is what [celDifferences] returns for the compatibility version.
+func unsupportedRules(crd *apiextensions.CustomResourceDefinition, compat minor, changed map[string]bool) []problem {
 	var found []problem
 	for i, v := range crd.Spec.Versions {
 		path := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
@@ -34,27 +36,29 @@ func unsupportedRules(crd *apiextensions.CustomResourceDefinition, compat minor)
 		if err != nil {
 			continue // reported by the validation
 		}
-		found = append(found, unsupportedRulesBelow(path, s, true, compat)...)
+		found = append(found, unsupportedRulesBelow(path, s, true, compat, changed)...)
 	}
 	return found
 }
 
 // unsupportedRulesBelow checks a part of a schema.
-func unsupportedRulesBelow(path *field.Path, s *schema.Structural, root bool, compat minor) []problem {
+func unsupportedRulesBelow(path *field.Path, s *schema.Structural, root bool, compat minor, changed map[string]bool) []problem {
 	if s == nil {
 		return nil
 	}
 	var found []problem
-	if len(s.XValidations) > 0 {
+	if slices.ContainsFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool {
+		return usesName(r.Rule, changed) || usesName(r.MessageExpression, changed)
+	}) {
 		found = unsupportedRulesAt(path, s, root, compat)
 	}
-	found = append(found, unsupportedRulesBelow(path.Child("items"), s.Items, false, compat)...)
+	found = append(found, unsupportedRulesBelow(path.Child("items"), s.Items, false, compat, changed)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
-		found = append(found, unsupportedRulesBelow(path.Child("properties").Key(name), &p, false, compat)...)
+		found = append(found, unsupportedRulesBelow(path.Child("properties").Key(name), &p, false, compat, changed)...)
 	}
 	if s.AdditionalProperties != nil {
-		found = append(found, unsupportedRulesBelow(path.Child("additionalProperties"), s.AdditionalProperties.Structural, false, compat)...)
+		found = append(found, unsupportedRulesBelow(path.Child("additionalProperties"), s.AdditionalProperties.Structural, false, compat, changed)...)
 	}
 	return found
 }

@@ -23,8 +23,8 @@ type crdKey struct {
 	compat minor
 }
 
-// validateCRD returns the problems of a CRD like an API server that creates it.
-func validateCRD(d *definition, compat minor) []problem {
+// validate returns the problems of a CRD like an API server that creates it.
+func (k *CRDChecker) validate(d *definition, compat minor) []problem {
 	return guarded(func() []problem {
 		w := schemaCost{}
 		w.add(d.object.Object["spec"], 0)
@@ -41,10 +41,14 @@ func validateCRD(d *definition, compat minor) []problem {
 				found = append(found, p)
 			}
 		}
-		if len(found) == 0 && compat < newest() {
-			found = unsupportedRules(crd, compat)
+		if len(found) > 0 || compat >= newest() {
+			return found
 		}
-		return found
+		changed := k.celDifferences.Get(compat, func() map[string]bool { return celDifferences(compat) })
+		if len(changed) == 0 {
+			return nil
+		}
+		return unsupportedRules(crd, compat, changed)
 	})
 }
 
