@@ -86,12 +86,12 @@ func ReadHelmfile(ctx context.Context, opts HelmfileOptions) (*Model, error) {
 // cluster returns the releases of an environment.
 func (r *helmfileReader) cluster(c ClusterSource, file string) (*Cluster, error) {
 	out := &Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}}
-	run := &environmentRun{helmfileReader: r, name: c.Source, cluster: out, missing: map[string]diag.Pos{}}
+	run := &environmentRun{helmfileReader: r, name: c.Source, cluster: out, missing: map[string]diag.Pos{}, hidden: map[string]bool{}}
 	if err := run.evaluate(file); err != nil {
 		return out, err
 	}
 	if run.hasSecrets {
-		other := &environmentRun{helmfileReader: r, name: c.Source, cluster: &Cluster{Facts: map[string]string{}}, missing: map[string]diag.Pos{}, second: true}
+		other := &environmentRun{helmfileReader: r, name: c.Source, cluster: &Cluster{Facts: map[string]string{}}, missing: map[string]diag.Pos{}, hidden: map[string]bool{}, second: true}
 		if err := other.evaluate(file); err != nil {
 			return out, err
 		}
@@ -117,6 +117,9 @@ type environmentRun struct {
 	defined    bool                // a helmfile has the environment
 	known      []string            // environments of helmfiles
 	second     bool                // whether references are the second ones
+	hidden     map[string]bool     // texts in place of encrypted values, and whether these are not empty
+	decisions  []diag.Pos          // by encrypted values, outside of releases
+	current    *helmfileRelease    // that is evaluated; may be nil
 }
 
 // evaluate adds the releases of a helmfile, or of all in a directory, to the cluster.

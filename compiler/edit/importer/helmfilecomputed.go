@@ -15,6 +15,7 @@ func (e *environmentRun) compare(other *environmentRun) {
 		if d.out == nil {
 			continue
 		}
+		e.noteDecisions(d)
 		i := slices.IndexFunc(other.found, func(o *helmfileRelease) bool { return o.out != nil && o.out.Name == d.out.Name })
 		if i >= 0 && !hasComputed(d.out.Nodes(), other.found[i].out.Nodes()) {
 			continue

@@ -29,7 +29,9 @@ func (e *environmentRun) finish() error {
 			e.cluster.Dropped = append(e.cluster.Dropped, &Release{Name: d.name, Origin: d.title(), Pos: d.at("name"), Unproven: "its kubeContext is " + d.context})
 			continue
 		}
+		e.current = d
 		out, err := e.release(d, names[d.name] > 1)
+		e.current = nil
 		if v, ok := errors.AsType[*VaryingError](err); ok {
 			e.leaveOut(d, v, err)
 			continue

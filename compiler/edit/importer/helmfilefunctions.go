@@ -41,9 +41,10 @@ func (g *engine) functions(set *template.Template) template.FuncMap {
 	f["toYaml"], f["fromYaml"] = toYAML, fromYAML
 	f["get"], f["getOrNil"], f["setValueAtPath"] = getValue, valueOrNil, setValueAtPath
 	f["required"] = required
+	f[argumentFunction], f[resultFunction] = g.argument, g.result
 	f["fetchSecretValue"], f["expandSecretRefs"] = g.fetchSecretValue, g.expandSecretRefs
 	f["tpl"] = func(text string, data any) (string, error) {
-		return g.execute(templateText{text: text, file: "tpl"}, data, false)
+		return g.execute(templateText{text: text, file: tplName}, data, false)
 	}
 	f["include"] = func(name string, data any) (string, error) {
 		if g.depth++; g.depth > maxHelmfileDepth {

@@ -21,7 +21,9 @@ type helmfileRelease struct {
 	labels    map[string]string
 	data      releaseData
 	installed bool
-	out       *Release // nil when it is not imported
+	isUnknown bool       // whether an encrypted value decides if it is installed
+	decisions []diag.Pos // by encrypted values
+	out       *Release   // nil when it is not imported
 }
 
 // releaseData is the data of templates of a release and of its values.
@@ -66,7 +68,7 @@ func (e *environmentRun) releases(s *state, selectors []string) error {
 			faults.Add(err)
 			continue
 		}
-		enabled, err := d.enabled()
+		enabled, err := e.enabled(d)
 		faults.Add(err)
 		d.installed = d.installed && enabled
 		e.found = append(e.found, d)
@@ -83,6 +85,8 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 	i.above = append(above, i)
 	i.value = content
 	d := &helmfileRelease{item: i, state: s, installed: true, labels: map[string]string{}}
+	e.current = d
+	defer func() { e.current = nil }()
 	d.context = cmp.Or(d.text("kubeContext"), textOf(s.maps["helmDefaults"]["kubeContext"]), s.env.context)
 	for name, v := range mapAt(content, "labels") {
 		d.labels[name] = fmt.Sprint(v)
@@ -105,7 +109,10 @@ func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, er
 		d.installed = v
 	}
 	if text := d.text("installedTemplate"); text != "" {
-		d.installed = strings.TrimSpace(text) == "true"
+		d.isUnknown = e.hides(text) || len(d.decisions) > 0
+		d.installed = strings.TrimSpace(text) == "true" || d.isUnknown
+	} else {
+		d.isUnknown = e.hides(textAt(content, "installed"))
 	}
 	switch {
 	case d.name == "":
@@ -308,7 +315,7 @@ func (d *helmfileRelease) matches(selectors []string) (bool, error) {
 }
 
 // enabled reports whether the condition of a release is true.
-func (d *helmfileRelease) enabled() (bool, error) {
+func (e *environmentRun) enabled(d *helmfileRelease) (bool, error) {
 	condition := d.text("condition")
 	if condition == "" {
 		return true, nil
@@ -322,6 +329,10 @@ func (d *helmfileRelease) enabled() (bool, error) {
 		if mapAt(values, keys[:i+1]...) == nil {
 			return false, d.fault(diag.CodeImportInvalid, []string{"condition"}, "the environment has no values "+strings.Join(keys[:i+1], "."), "add them, or correct the condition")
 		}
+	}
+	if e.hides(textAt(values, keys...)) {
+		d.isUnknown = true
+		return true, nil
 	}
 	return isTrueAt(values, keys...), nil
 }

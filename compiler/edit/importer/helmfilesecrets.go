@@ -70,7 +70,9 @@ func (e *environmentRun) sopsValues(file string, content []byte, suffix func(key
 	e.count(file, lineCount(content), 0)
 	return f.Values(func(key, kind string) any {
 		s := Secret{Name: secretName(append(words, key)...), File: file, Key: key, Content: content}
-		return e.reference(s) + suffix(key, kind)
+		ref := e.reference(s)
+		e.hidden[ref] = kind == textKind // SOPS does not encrypt empty texts
+		return ref + suffix(key, kind)
 	})
 }
 
@@ -81,10 +83,11 @@ const secondSuffix = "-second"
 func (e *environmentRun) reference(s Secret) string {
 	ref := e.cluster.AddSecret(s)
 	e.hasSecrets = true
-	if !e.second {
-		return ref
+	if e.second {
+		ref = fleet.MapReferences(ref, secondName)
 	}
-	return fleet.MapReferences(ref, secondName)
+	e.hidden[ref] = false
+	return ref
 }
 
 // secondName returns the reference to a secret in the second evaluation.
@@ -101,8 +104,9 @@ func (e *environmentRun) placeholders(values map[string]any) map[string]any {
 		e.hasSecrets = true
 		text := "${" + strings.Join(path, ".") + "}"
 		if e.second {
-			return "$" + text
+			text = "$" + text
 		}
+		e.hidden[text] = false
 		return text
 	}).(map[string]any)
 	return out

@@ -54,7 +54,7 @@ type rendering struct {
 // has the text before it.
 func (e *environmentRun) run(t templateText, data any, lenient bool) (rendering, error) {
 	return runTemplate(e.ctx, func() (out rendering, err error) {
-		engine := &engine{run: e, dir: t.dir, lenient: lenient}
+		engine := &engine{run: e, source: t, dir: t.dir, lenient: lenient}
 		text, err := engine.execute(t, data, true)
 		out.text, out.lines = lineMap(text, t.line)
 		out.missing = engine.missing
@@ -118,11 +118,30 @@ func (f *programFault) Error() string { return f.msg }
 // An engine executes the templates of one text.
 type engine struct {
 	run     *environmentRun
+	source  templateText
 	dir     string
 	lenient bool     // whether missing values are empty
 	missing []string // environment variables that have no value
 	depth   int      // of calls of tpl and include
+	calls   []templateCall
 }
+
+// positions returns the function that returns the position of a line of a template. name is
+// that of the file.
+func (g *engine) positions(name string) func(line int) diag.Pos {
+	return func(line int) diag.Pos {
+		switch name {
+		case g.source.file:
+			return g.run.textPos(g.source, line-1)
+		case tplName:
+			return g.run.textPos(g.source, 0)
+		}
+		return g.run.pos(name, line, 1)
+	}
+}
+
+// tplName is the name of the templates that tpl executes.
+const tplName = "tpl"
 
 // maxHelmfileDepth limits the depth of calls of tpl and include.
 const maxHelmfileDepth = 200
@@ -156,6 +175,11 @@ func (g *engine) execute(t templateText, data any, marks bool) (string, error) {
 	}
 	if set, err = set.Parse(t.text); err != nil {
 		return "", err
+	}
+	for _, t := range set.Templates() {
+		if t.Tree != nil && t.Root != nil {
+			g.watch(t.Root, g.positions(t.ParseName))
+		}
 	}
 	if marks && set.Tree != nil && set.Root != nil && !strings.ContainsAny(t.text, markStart+markEnd) {
 		markLines(set.Root, t.text)
