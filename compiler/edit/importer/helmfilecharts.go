@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
@@ -40,9 +42,41 @@ func (e *environmentRun) source(d *helmfileRelease, out *Release) error {
 		if strings.HasPrefix(url, "git+") {
 			s.Repo, s.Name = "", path.Base(below)
 		}
-		return nil
+		return e.lock(d, s, strings.SplitN(name, "/", 2)[1])
 	}
 	return e.localChart(d, out, field, name)
+}
+
+// lock sets the version of a chart of a repository to that of the lock file, if the release
+// has a range. path is that of the chart in the repository. As in helmfile, charts of different
+// repositories with one name share their versions.
+func (e *environmentRun) lock(d *helmfileRelease, s *ChartSource, path string) error {
+	if _, err := semver.StrictNewVersion(strings.TrimPrefix(s.Version, "v")); err == nil {
+		return nil
+	}
+	name := cmp.Or(d.state.text("lockFilePath"), before(d.state.file, ".yaml", ".yml", ".gotmpl")+".lock")
+	file, err := e.place(d.state.dir, name)
+	if err != nil || !e.isFile(file) {
+		return nil //nolint:nilerr // helmfile does not need one
+	}
+	data, err := e.read(file)
+	if err != nil {
+		return d.fault(diag.CodeImportFile, []string{"version"}, err.Error(), "correct lockFilePath")
+	}
+	_, content, err := e.parse(file, data, plainLines(string(data), 1))
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{s.Name, path} {
+		for _, locked := range listAt(content, "dependencies") {
+			version := textAt(locked, "version")
+			if textAt(locked, "name") == name && fits(cmp.Or(s.Version, "*"), version) {
+				s.Version = version
+				return nil
+			}
+		}
+	}
+	return d.fault(diag.CodeImportChart, []string{"version"}, file+" has no version of "+s.Name+" that fits "+cmp.Or(s.Version, "*"), "run helmfile deps, and import again")
 }
 
 // repository returns the repository of a name.

@@ -52,6 +52,7 @@ func (e *environmentRun) visit(file string, opts visitOptions) error {
 	if s == nil {
 		return nil // it does not have the environment
 	}
+	s.file = path.Base(file)
 	var faults diag.List
 	for _, sub := range s.lists["helmfiles"] {
 		faults.Add(e.visitSub(s, sub, opts))

@@ -91,6 +91,7 @@ var (
 // A state is the fields of a helmfile after some of its parts and bases.
 type state struct {
 	dir    string // to which paths are relative
+	file   string // name of the helmfile; empty for a base
 	lists  map[string][]item
 	maps   map[string]map[string]item
 	single map[string]item

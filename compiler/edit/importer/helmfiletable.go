@@ -72,7 +72,7 @@ var stateTable = Table{
 	"chart":                                   "write the chart into each release",
 	"helmBinary":                              "nothing to do: fleetc renders charts itself",
 	"kustomizeBinary":                         "nothing to do: fleetc builds with its own kustomize",
-	"lockFilePath":                            "nothing to do: the charts of a fleet are pinned by digest",
+	"lockFilePath":                            "",
 }.with("repositories.*.", repositoryFields).with("helmDefaults.", helmFields).
 	with("releases.*.", helmFields).with("releases.*.", releaseFields).
 	with("templates.*.", helmFields).with("templates.*.", releaseFields)
