@@ -54,9 +54,14 @@ func (e *environmentRun) unproven(d *helmfileRelease, out *Release) {
 	}
 	for _, field := range []string{"args", "syncArgs"} {
 		for _, v := range slices.Concat(listAt(d.value, field), listAt(d.state.maps["helmDefaults"][field].value)) {
-			name, _, _ := strings.Cut(fmt.Sprint(v), "=")
-			if slices.Contains(objectOptions, name) {
-				out.Unproven = "the option " + name + " in " + field + " changes its objects and is not imported"
+			for arg := range strings.FieldsSeq(fmt.Sprint(v)) { // helmfile divides them, too
+				name, _, _ := strings.Cut(arg, "=")
+				if !strings.HasPrefix(name, "--") {
+					name = name[:min(len(name), len("-f"))] // as in -fFILE
+				}
+				if slices.Contains(objectOptions, name) {
+					out.Unproven = "the option " + name + " in " + field + " changes its objects and is not imported"
+				}
 			}
 		}
 	}
