@@ -13,6 +13,7 @@ require (
 	github.com/evanphx/json-patch v5.9.11+incompatible
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/fluxcd/pkg/envsubst v1.7.1
+	github.com/fluxcd/pkg/sourceignore v0.18.0
 	github.com/gobwas/glob v0.2.3
 	github.com/google/cel-go v0.29.2
 	github.com/google/go-containerregistry v0.22.1

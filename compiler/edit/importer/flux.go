@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,9 @@ type fluxReader struct {
 	*Repository // kustomizations are rewritten in the copy
 	opts        FluxOptions
 	files       map[string][]*Document // parsed files by path relative to dir
+	hiding      string                 // directory with the hidden files of the copy
+	hidden      []string               // their paths
+	shown       fluxArtifact           // whose files are not hidden
 }
 
 // ReadFlux reads the clusters of a repository. Kustomizations and HelmReleases with faults are
@@ -43,6 +47,10 @@ func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	r := &fluxReader{Repository: files, opts: opts, files: map[string][]*Document{}}
+	if r.hiding, err = os.MkdirTemp("", "fleetc-import-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(r.hiding)
 	var faults diag.List
 	for _, c := range opts.Clusters {
 		out, err := r.cluster(c)
@@ -68,7 +76,8 @@ func (r *fluxReader) cluster(c ClusterSource) (*Cluster, error) {
 	if path.IsAbs(root) || !filepath.IsLocal(filepath.FromSlash(root)) {
 		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " is outside of the repository", Hint: "write it relative to the repository"}
 	}
-	if err := s.walk(); err != nil {
+	s.findSynced()
+	if err := errors.Join(s.walk(), s.showAll()); err != nil {
 		return s.out, err
 	}
 	s.releases()
@@ -83,7 +92,8 @@ func (r *fluxReader) cluster(c ClusterSource) (*Cluster, error) {
 type fluxState struct {
 	*fluxReader
 	out       *Cluster
-	root      string // path of the synced directory
+	root      string       // path of the synced directory
+	synced    fluxArtifact // that the directory is from
 	byID      map[string]*fluxObject
 	objects   []*fluxObject             // in the order of builds
 	stages    map[string]*kustomization // by namespace/name

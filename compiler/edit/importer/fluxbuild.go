@@ -24,6 +24,9 @@ import (
 // kustomize-controller does, it changes the kustomization file of the directory, or
 // generates one.
 func (s *fluxState) build(k *kustomization) ([]*fluxObject, error) {
+	if err := s.show(s.artifactOf(k)); err != nil {
+		return nil, err
+	}
 	remotes, err := s.removeRemotes(k.dir)
 	if err != nil {
 		return nil, err
@@ -167,6 +170,8 @@ func (s *fluxState) kustomizationFile(dir string) (file string, content []byte, 
 	}
 	info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(dir)))
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(s.hidden, func(name string) bool { return fleet.IsWithin(name, dir) }):
+		return "", nil, errors.New(dir + " is left out by .sourceignore or spec.ignore")
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, errors.New("the repository has no directory " + dir)
 	case err != nil:

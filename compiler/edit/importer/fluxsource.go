@@ -77,7 +77,7 @@ func (s *fluxState) sourcePath(o *fluxObject, spec map[string]any) (dir, why, do
 func (s *fluxState) artifactRoot(dir string) string {
 	for _, base := range []string{".", s.root} {
 		for ; ; base = path.Dir(base) {
-			if info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(base), filepath.FromSlash(dir))); err == nil && info.IsDir() {
+			if info, err := os.Stat(filepath.Join(s.Dir, filepath.FromSlash(base), filepath.FromSlash(dir))); err == nil && info.IsDir() {
 				return base
 			}
 			if base == "." {

@@ -133,7 +133,7 @@ var sourceTable = fluxWithMetadata(Table{
 	"spec.passCredentials":    fluxCredentials,
 	"spec.insecure":           "fleetc uses plain HTTP only for loopback addresses",
 	"spec.verify":             "fleetc pins the digest of the chart instead of verifying its signature",
-	"spec.ignore":             "the import does not leave out these files: remove the releases and objects that come from them",
+	"spec.ignore":             "", // fluxignore.go hides the files
 	"spec.include":            "charts cannot include other repositories: copy the files",
 	"spec.recurseSubmodules":  "fleetc does not read submodules: copy the files",
 	"spec.sparseCheckout":     "",
