@@ -102,6 +102,7 @@ func (s *fluxState) walk() error {
 	}
 	for _, k := range s.order {
 		s.account(k.fluxObject, kustomizationTable)
+		s.noteRules(k.fluxObject, skipRules)
 		if k.spec["prune"] == false {
 			s.model.Note(s.note(k.fluxObject, "spec.prune", "fleetc prunes objects that leave the bundle: keep some with the annotation helm.sh/resource-policy: keep"))
 		}
@@ -203,6 +204,29 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 // account notes the fields of a document that the table does not carry.
 func (s *fluxState) account(o *fluxObject, table Table) {
 	s.model.Note(accountFor(o.content, o.title(), table, func(path ...string) diag.Pos { return s.at(o, path...) })...)
+}
+
+// noteRules notes the labels and annotations that change how Flux applies an object.
+func (s *fluxState) noteRules(o *fluxObject, rules map[string]string) {
+	for _, rule := range sortedKeys(rules) {
+		key, value, _ := strings.Cut(rule, ": ")
+		key = kustomizeGroup + "/" + key
+		for _, field := range []string{"labels", "annotations"} {
+			if strings.EqualFold(textAt(o.content, "metadata", field, key), value) {
+				s.model.Note(s.note(o, "metadata."+field, rules[rule], key))
+			}
+		}
+	}
+}
+
+// remote says that Flux applies the objects to another cluster; empty if it does not.
+func (k *kustomization) remote() string {
+	for ; k != nil; k = k.stage {
+		if mapAt(k.spec, "kubeConfig") != nil {
+			return "Flux applies it to another cluster"
+		}
+	}
+	return ""
 }
 
 // checkCycles reports Kustomizations that depend on each other.

@@ -11,9 +11,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// pruneKey is the annotation that keeps an object when Flux prunes.
-const pruneKey = "kustomize.toolkit.fluxcd.io/prune"
-
 // releases adds the releases of the cluster: one for each HelmRelease, and one for the
 // other objects of each Kustomization.
 func (s *fluxState) releases() {
@@ -152,7 +149,7 @@ func (k *kustomization) isBelow(other *kustomization) bool {
 
 // plainRelease returns the release with the objects of a Kustomization.
 func (s *fluxState) plainRelease(k *kustomization, name string, depends []string) *Release {
-	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: s.at(k.fluxObject), Depends: depends, Unproven: cmp.Or(k.unproven, k.revision, k.differs)}
+	r := &Release{Name: name, Namespace: textAt(k.spec, "targetNamespace"), Origin: k.title(), Pos: s.at(k.fluxObject), Depends: depends, Unproven: cmp.Or(k.unproven, k.revision, k.differs, k.remote())}
 	if k.stage == nil {
 		r.Origin = "directory " + k.dir
 	}
@@ -163,9 +160,7 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
 		s.noteEncryptedFiles(o, r)
-		if textAt(o.content, "metadata", "annotations", pruneKey) == "disabled" {
-			s.model.Note(s.note(o, "metadata.annotations", "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep", pruneKey))
-		}
+		s.noteRules(o, applyRules)
 	}
 	r.SetObjects(nodes)
 	return r
@@ -180,6 +175,7 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 		SkipCRDs: textAt(spec, "install", "crds") == "Skip",
 	}
 	s.account(o, helmReleaseTable)
+	s.noteRules(o, skipRules)
 	if r.Name != helmName(o) {
 		r.Unproven = "Helm calls this release " + helmName(o)
 	}
@@ -201,7 +197,7 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 		return nil, err
 	}
 	r.Values = nodeOf(values, o.source("spec", "values"))
-	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.revision, o.stage.differs)
+	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.revision, o.stage.differs, (&kustomization{fluxObject: o, spec: spec}).remote())
 	for i, d := range listAt(spec, "dependsOn") {
 		namespace := cmp.Or(textAt(d, "namespace"), o.namespace())
 		name, ok := s.byRelease[path.Join(namespace, textAt(d, "name"))]

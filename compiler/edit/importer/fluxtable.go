@@ -5,10 +5,26 @@ const (
 	noPolling       = "nothing to do: fleetc does not poll; gitops.flux.interval is the interval of an export for Flux"
 	noRetry         = "nothing to do: fleetc apply reports a failure and can run again; gitops.flux.retryInterval is for an export for Flux"
 	noAccount       = "fleetc apply uses the kubeconfig of its user; gitops.flux.serviceAccountName is for an export for Flux"
-	noRemote        = "the objects go to another cluster: import that cluster separately"
+	noRemote        = "Flux applies the objects to another cluster, and the import wrote them for this one: move the releases into the layer of that cluster"
 	fluxNoLabels    = "nothing to do: the object itself does not exist in the fleet"
 	fluxCredentials = "use docker login or helm repo add: credentials are not part of the fleet"
 )
+
+// skipRules are the labels and annotations with which Flux does not apply an object.
+var skipRules = map[string]string{
+	"reconcile: disabled": "Flux does not touch this object; fleetc would apply it: remove it from the fleet until it is wanted",
+	"ssa: Ignore":         "Flux does not apply this object; fleetc would apply it: remove it from the fleet",
+}
+
+// applyRules are the labels and annotations that change how Flux applies an object.
+var applyRules = map[string]string{
+	"reconcile: disabled": skipRules["reconcile: disabled"],
+	"ssa: Ignore":         skipRules["ssa: Ignore"],
+	"ssa: IfNotPresent":   "Flux only creates this object; fleetc would also reset its fields: list those of others under ownership with leave: true",
+	"ssa: Merge":          "nothing to do: fleetc keeps fields that others add, unless you pass --strict",
+	"force: enabled":      "name the kind of the object under replace",
+	"prune: disabled":     "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
+}
 
 // fluxWithMetadata adds the fields of metadata, which all kinds share, to a table.
 func fluxWithMetadata(t Table) Table {
