@@ -12,6 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -20,8 +21,8 @@ import (
 
 // prove compiles the copy of the fleet and compares each release with the expected
 // objects. again reports whether waivers or other lines were added, so that the layers
-// must be written again.
-func (w *work) prove(ctx context.Context) (report *Report, again bool, err error) {
+// must be written again; isLast says that they are not.
+func (w *work) prove(ctx context.Context, isLast bool) (report *Report, again bool, err error) {
 	ids := diag.Each(w.model.Clusters, func(c *Cluster) string { return c.ID })
 	comp := w.compiler(w.stage)
 	f, err := comp.Load(ctx, ids...)
@@ -51,21 +52,20 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 		}
 		again = again || more
 	}
-	for _, c := range f.Clusters {
-		if again || !f.CanRender(c) {
-			continue
+	if !again || isLast {
+		f.Clusters = slices.DeleteFunc(f.Clusters, func(c *fleet.Cluster) bool { return !f.CanRender(c) })
+		for _, err := range deliver.Vet(ctx, f, deliver.VetOptions{}) {
+			report.faults.Add(err)
 		}
-		if _, _, err := f.CheckedObjects(ctx, c); err != nil {
-			report.faults = append(report.faults, diag.All(diag.In(c.ID, err))...)
-		}
-	}
-	if !again {
-		report.faults = append(report.faults, slices.DeleteFunc(diag.All(loadFaults), func(d *diag.Diag) bool { return !isOfValues(d) })...)
+		report.faults.Add(diag.List(slices.DeleteFunc(diag.All(loadFaults), isOfChart)).Err())
 	}
 	report.addDropped("", w.model.Dropped, w.place)
 	report.faults = diag.All(report.faults.Err())
 	return report, again, ctx.Err()
 }
+
+// isOfChart reports whether a chart is not there.
+func isOfChart(d *diag.Diag) bool { return strings.HasSuffix(d.Path, ".chart") }
 
 // invalid returns the faults of a written fleet that does not evaluate.
 func invalid(err error) error {
@@ -82,7 +82,7 @@ func faultsIn(cluster string, err error) error {
 			continue
 		}
 		of = append(of, d)
-		if !isOfValues(d) && !strings.HasSuffix(d.Path, ".chart") {
+		if !isOfValues(d) && !isOfChart(d) {
 			others = append(others, d)
 		}
 	}

@@ -136,7 +136,7 @@ func (w *work) converge(ctx context.Context) (*FilePlan, *Report, error) {
 				return nil, nil, err
 			}
 		}
-		report, again, err := w.prove(ctx)
+		report, again, err := w.prove(ctx, round > 1)
 		if err != nil || !again || round > 1 {
 			return plan, report, err
 		}
