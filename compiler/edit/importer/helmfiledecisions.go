@@ -1,7 +1,9 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,6 +112,19 @@ func (g *engine) watchPipe(p *parse.PipeNode, condition string, at func(line int
 		g.calls = append(g.calls, templateCall{name: condition, pos: at(p.Line)})
 		p.Cmds = append(p.Cmds, step(argumentFunction))
 	}
+}
+
+// watchForm matches a step that watch adds to a template, in the text of an error. Its group is
+// an argument.
+var watchForm = regexp.MustCompile(`\(` + argumentFunction + ` \d+ ([^()]*|\([^()]*\))\)| \| (?:` + argumentFunction + `|` + resultFunction + `) \d+`)
+
+// withoutWatch returns an error of a template with the text for the template as it is written.
+func withoutWatch(err error) error {
+	text, before := err.Error(), ""
+	for text != before { // arguments are nested
+		text, before = watchForm.ReplaceAllString(text, "$1"), text
+	}
+	return errors.New(strings.ReplaceAll(text, "reflect: call of reflect.Value.Type on zero Value", "the value is null"))
 }
 
 // isNamed reports whether a list has a function, also with the prefix must.

@@ -90,7 +90,7 @@ func (e *environmentRun) templateFault(t templateText, err error) error {
 	if fault != nil || errors.As(err, &fault) {
 		hint = fault.hint
 	}
-	text := diag.Brief(err)
+	text := diag.Brief(withoutWatch(err))
 	pos := e.textPos(t, 0)
 	if m := positionForm.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[2])
