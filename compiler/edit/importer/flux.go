@@ -34,8 +34,9 @@ type fluxReader struct {
 	opts        FluxOptions
 	files       map[string][]*Document // parsed files by path relative to dir
 	hiding      string                 // directory with the hidden files of the copy
-	hidden      []string               // their paths
 	shown       fluxArtifact           // whose files are not hidden
+	isMixed     bool                   // whether the cluster builds from several artifacts
+	ignored     map[fluxArtifact]fluxExclusions
 }
 
 // ReadFlux reads the clusters of a repository. Kustomizations and HelmReleases with faults are
@@ -46,7 +47,7 @@ func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	r := &fluxReader{Repository: files, opts: opts, files: map[string][]*Document{}}
+	r := &fluxReader{Repository: files, opts: opts, files: map[string][]*Document{}, ignored: map[fluxArtifact]fluxExclusions{}}
 	if r.hiding, err = os.MkdirTemp("", "fleetc-import-"); err != nil {
 		return nil, err
 	}
@@ -77,8 +78,13 @@ func (r *fluxReader) cluster(c ClusterSource) (*Cluster, error) {
 		return s.out, &diag.Diag{Code: diag.CodeImportFile, Msg: "the path of the cluster " + c.ID + " is outside of the repository", Hint: "write it relative to the repository"}
 	}
 	s.findSynced()
-	if err := errors.Join(s.walk(), s.showAll()); err != nil {
+	if err := s.walk(); err != nil {
 		return s.out, err
+	}
+	if s.isMixed { // releases read files of all builds
+		if err := s.showAll(); err != nil {
+			return s.out, err
+		}
 	}
 	s.releases()
 	s.out.DropUnusedSecrets()

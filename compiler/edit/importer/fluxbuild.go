@@ -170,7 +170,7 @@ func (s *fluxState) kustomizationFile(dir string) (file string, content []byte, 
 	}
 	info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(dir)))
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(s.hidden, func(name string) bool { return fleet.IsWithin(name, dir) }):
+	case errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(s.ignored[s.shown].files, func(name string) bool { return fleet.IsWithin(name, dir) }):
 		return "", nil, errors.New(dir + " is left out by .sourceignore or spec.ignore")
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, errors.New("the repository has no directory " + dir)

@@ -73,54 +73,67 @@ func (s *fluxState) findSynced() {
 	}
 }
 
+// fluxExclusions is the files and directories of the copy that an artifact does not have.
+type fluxExclusions struct{ files, dirs []string }
+
 // show hides the files that an artifact does not have, and no others.
 func (r *fluxReader) show(a fluxArtifact) error {
 	if r.shown == a {
 		return nil
 	}
+	r.isMixed = r.shown != fluxArtifact{}
 	if err := r.showAll(); err != nil {
 		return err
 	}
-	r.shown = a
-	top := filepath.Join(r.Work, filepath.FromSlash(a.base))
-	matcher, err := a.matcher(top)
-	if err != nil {
-		return err
-	}
-	var dirs []string
-	err = walkBelow(top, func(name string, e fs.DirEntry) error {
-		switch {
-		case !matcher.Match(strings.Split(name, "/"), e.IsDir()):
-		case e.IsDir():
-			dirs = append(dirs, filepath.Join(top, filepath.FromSlash(name)))
-		default:
-			r.hidden = append(r.hidden, path.Join(a.base, name))
+	if _, ok := r.ignored[a]; !ok {
+		found, err := r.ignoredBy(a)
+		if err != nil {
+			return err
 		}
-		return r.ctx.Err()
-	})
-	if err != nil {
-		return err
+		r.ignored[a] = found
 	}
-	for _, name := range r.hidden {
+	r.shown = a
+	for _, name := range r.ignored[a].files {
 		if err := move(r.Work, r.hiding, name); err != nil {
 			return err
 		}
 	}
-	for _, dir := range slices.Backward(dirs) {
-		_ = os.Remove(dir) // unless it has other files
+	for _, dir := range slices.Backward(r.ignored[a].dirs) {
+		_ = os.Remove(filepath.Join(r.Work, filepath.FromSlash(dir))) // unless it has other files
 	}
 	return nil
 }
 
 // showAll shows all files of the repository.
 func (r *fluxReader) showAll() error {
-	for _, name := range r.hidden {
+	for _, name := range r.ignored[r.shown].files {
 		if err := move(r.hiding, r.Work, name); err != nil {
 			return err
 		}
 	}
-	r.hidden, r.shown = nil, fluxArtifact{}
+	r.shown = fluxArtifact{}
 	return nil
+}
+
+// ignoredBy returns the files that an artifact does not have.
+func (r *fluxReader) ignoredBy(a fluxArtifact) (fluxExclusions, error) {
+	var out fluxExclusions
+	top := filepath.Join(r.Work, filepath.FromSlash(a.base))
+	matcher, err := a.matcher(top)
+	if err != nil {
+		return out, err
+	}
+	err = walkBelow(top, func(name string, e fs.DirEntry) error {
+		switch {
+		case !matcher.Match(strings.Split(name, "/"), e.IsDir()):
+		case e.IsDir():
+			out.dirs = append(out.dirs, path.Join(a.base, name))
+		default:
+			out.files = append(out.files, path.Join(a.base, name))
+		}
+		return r.ctx.Err()
+	})
+	return out, err
 }
 
 // move moves a file to the same path below another directory.

@@ -36,11 +36,11 @@ func (r *Repository) removeRemotes(dir string) ([]string, error) {
 	if known, ok := r.unfetched[dir]; ok {
 		return known, nil
 	}
-	r.unfetched[dir] = nil // also for kustomizations that include each other
 	file := r.Kustomization(dir)
 	if file == "" {
-		return nil, nil
+		return nil, nil // perhaps hidden from this build
 	}
+	r.unfetched[dir] = nil // also for kustomizations that include each other
 	data, err := r.read(file)
 	if err != nil {
 		return nil, err
