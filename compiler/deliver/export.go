@@ -51,6 +51,30 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 	return b, fleet.InCluster(c, err)
 }
 
+// Preview returns the objects that an export in a layout would write for a cluster, without
+// the metadata of [fleet.Mark], and the separate hooks. It finds no values of secrets, see
+// [SecretResolver.Preview].
+func Preview(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout) (objs, hooks []fleet.Object, err error) {
+	resolver := NewSecretResolver(f.Fleet, false)
+	resolver.Preview = true
+	plain, err := f.Assemble(ctx, c)
+	b := plain
+	if err == nil {
+		b, err = encrypted(ctx, f, plain, layout, resolver)
+	}
+	if err == nil {
+		b, err = layouter(f).Lay(b, layout)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range b.Objects {
+		o.Unstructured = fleet.Unmark(o.Unstructured)
+		objs = append(objs, o)
+	}
+	return objs, plain.Hooks, nil
+}
+
 // encrypted returns a bundle whose Secrets with references are encrypted for the cluster.
 // Those that did not change stay as in the previous export.
 func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *SecretResolver) (*fleet.Bundle, error) {
@@ -71,12 +95,15 @@ func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout f
 // layOut lays out a bundle, given it before and after the encryption of its Secrets. A Secret
 // that stays in plain text is a fault.
 func layOut(f *compiler.Fleet, plain, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
-	l := export.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
-	laid, err := l.Lay(b, layout)
+	laid, err := layouter(f).Lay(b, layout)
 	var faults diag.List
 	faults.Add(export.CheckExposedSecrets(plain, layout))
 	faults.Add(err)
 	return laid, faults.Err()
+}
+
+func layouter(f *compiler.Fleet) export.Layouter {
+	return export.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: objects.Encode}
 }
 
 // CheckOutput returns a fault for a directory that exports must not write to, because it is

@@ -38,7 +38,7 @@ func (r *SecretResolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout 
 			faults.Add(e.object(ctx, i, bySOPS{b.Cluster.Recipients}))
 		case fleet.SealedEncryption:
 			faults.Add(e.object(ctx, i, bySealing{b.Cluster.SealingCert}))
-		default:
+		case fleet.NoEncryption:
 			if kept, err := e.kept(o); err != nil || kept.Unstructured != o.Unstructured {
 				faults.Add(cmp.Or(err, e.set(i, kept.Unstructured)))
 			}
@@ -83,7 +83,7 @@ type method interface {
 // object encrypts an object of the bundle.
 func (e *encrypter) object(ctx context.Context, i int, by method) error {
 	o, values := e.bundle.Objects[i], map[string]string(nil)
-	if !hasDigests(o.Unstructured) {
+	if !e.resolver.Preview && !hasDigests(o.Unstructured) {
 		var err error
 		if o, values, err = e.values(ctx, o); err != nil {
 			return err
@@ -99,10 +99,17 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 	if err != nil {
 		return err
 	}
-	if (&unstructured.Unstructured{Object: before}).GetAnnotations()[stateAnnotation] == state {
+	last := (&unstructured.Unstructured{Object: before}).GetAnnotations()[stateAnnotation]
+	if last != "" && e.resolver.Preview && !hasDigests(o.Unstructured) && slices.Equal(valueKeys(o.Object), valueKeys(before)) {
+		state = last
+	}
+	if last == state {
 		if out, ok := by.resource(fleet.WithAnnotation(o.Unstructured, stateAnnotation, state), before); ok {
 			return e.set(i, out)
 		}
+	}
+	if e.resolver.Preview {
+		return e.set(i, changed(fleet.WithAnnotation(o.Unstructured, stateAnnotation, state), by, before))
 	}
 	if values == nil {
 		if o, values, err = e.values(ctx, o); err != nil {
@@ -132,7 +139,7 @@ func (e *encrypter) kept(o fleet.Object) (fleet.Object, error) {
 		v, _ := fleet.Lookup(o.Object, k.Field)
 		return v == fleet.KeptText
 	})
-	if i < 0 {
+	if i < 0 || e.resolver.Preview {
 		return o, nil
 	}
 	before, err := e.last.Object(o)
@@ -161,6 +168,32 @@ func (e *encrypter) kept(o fleet.Object) (fleet.Object, error) {
 		}
 	}
 	return o, nil
+}
+
+// changed returns the exported form of a Secret for a preview, in which texts stand for the
+// values that the export encrypts.
+func changed(secret *unstructured.Unstructured, by method, before map[string]any) *unstructured.Unstructured {
+	texts := map[string]any{}
+	for _, key := range valueKeys(secret.Object) {
+		texts[key] = "encrypted by the next export"
+	}
+	out, _ := by.resource(secret, map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "sops": before["sops"], "spec": map[string]any{"encryptedData": texts},
+	})
+	return out
+}
+
+// valueKeys returns the sorted keys of the values of a Secret or SealedSecret.
+func valueKeys(object map[string]any) []string {
+	spec, _ := object["spec"].(map[string]any)
+	keys := map[string]bool{}
+	for _, part := range []any{object["data"], object["stringData"], spec["encryptedData"]} {
+		values, _ := part.(map[string]any)
+		for key := range values {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // bySOPS encrypts for age recipients, as SOPS does.

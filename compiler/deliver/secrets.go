@@ -24,6 +24,7 @@ type SecretResolver struct {
 	Dir       string                      // absolute path of the fleet's root
 	Fleet     string                      // module path of the fleet
 	AllowExec bool                        // whether secrets may run commands
+	Preview   bool                        // whether to find no values: Encrypted returns texts in place of new ones
 	Getenv    func(string) (string, bool) // looks up an environment variable
 
 	mu      sync.Mutex

@@ -101,6 +101,9 @@ type oldState interface {
 	// load prepares clusters for objects. It may set the values for random fields in now, the
 	// current fleet.
 	load(ctx context.Context, ids []string, now *compiler.Fleet) error
+	// current returns the objects of a cluster of the current fleet in the form to compare
+	// with the old state, and the separate hooks.
+	current(ctx context.Context, now *compiler.Fleet, c *fleet.Cluster) (objs, hooks []fleet.Object, err error)
 	// state returns the old state of a cluster. now has its current objects, none if the
 	// cluster was removed.
 	state(ctx context.Context, cluster string, now []fleet.Object) (RehearsalSide, error)
@@ -137,7 +140,7 @@ func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.
 	if now != nil {
 		var err error
 		after = RehearsalSide{Cluster: now, CRDs: d.now.KnownCRDs[id], Charts: d.now.Charts}
-		if after.Objects, after.Hooks, err = d.now.CheckedObjects(ctx, now); err != nil {
+		if after.Objects, after.Hooks, err = d.old.current(ctx, d.now, now); err != nil {
 			return out, err
 		}
 	}

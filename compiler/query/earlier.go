@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -39,7 +40,12 @@ func (e *exportedState) load(_ context.Context, _ []string, now *compiler.Fleet)
 		objs, _ := e.tree.Objects(cluster) // the comparison reports errors
 		return objs, nil
 	})
+	now.Exported = e.tree.Intact
 	return nil
+}
+
+func (e *exportedState) current(ctx context.Context, now *compiler.Fleet, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
+	return deliver.Preview(ctx, now, c, e.tree.Layout(c.ID))
 }
 
 // state has neither the charts nor the hooks that an apply does not run, which a tree does
@@ -133,6 +139,10 @@ func (f *committedState) load(ctx context.Context, ids []string, now *compiler.F
 	}
 	f.fleet, f.Faults = f.compiler.LoadEvaluated(ctx, e)
 	return ctx.Err()
+}
+
+func (f *committedState) current(ctx context.Context, now *compiler.Fleet, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
+	return now.CheckedObjects(ctx, c)
 }
 
 // state does not check the objects, since the change may be a fix of them.

@@ -117,6 +117,7 @@ type indexContents struct {
 	Fleet   string         `json:"fleet"`
 	Cluster string         `json:"cluster"`
 	Digest  string         `json:"digest"`
+	Layout  fleet.Layout   `json:"layout"`
 	Objects []listedObject `json:"objects"`
 	Files   []IndexFile    `json:"files"`
 

@@ -108,6 +108,20 @@ func (t *Tree) Objects(cluster string) ([]fleet.Object, error) { return t.object
 // missing or not as the export wrote them.
 func (t *Tree) Intact(cluster string) ([]fleet.Object, error) { return t.objects(cluster, true) }
 
+// Layout returns the layout of a cluster's files in the tree; that of a new export if it
+// cannot be read, which Objects reports.
+func (t *Tree) Layout(cluster string) fleet.Layout {
+	s, err := t.Check()
+	if err != nil {
+		return fleet.PlainLayout
+	}
+	defer s.Close()
+	if index, err := s.readIndex(cluster, ownedIndex{}); err == nil && index.indexContents != nil {
+		return cmp.Or(index.Layout, fleet.PlainLayout)
+	}
+	return fleet.PlainLayout
+}
+
 func (t *Tree) objects(cluster string, onlyIntact bool) ([]fleet.Object, error) {
 	s, err := t.Check()
 	if err != nil {
