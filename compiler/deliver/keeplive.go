@@ -10,6 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -41,7 +42,7 @@ func keepLive(ctx context.Context, s Server) render.Keeper {
 		if live == nil {
 			return nil, false, nil
 		}
-		v, ok := fleet.Lookup(live.Object, field)
+		v, ok := fleet.Lookup(live.Object, kube.FieldBefore(live.Object, o.Object, field))
 		if !ok {
 			v, ok = liveStringData(o, live.Object, field)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -45,7 +46,7 @@ type Origin struct {
 	seenAPIs     []string
 	object       fleet.Object
 	Raw          fleet.Object // before the patches of its release
-	RawField     []string     // the field in Raw, see [fieldBefore]
+	RawField     []string     // the field in Raw, see [kube.FieldBefore]
 	Patches      []*fleet.Patch
 	RandomFields [][]string    // fields that differ in every rendering
 	Probe        *render.Probe // of an object of a chart; nil otherwise
@@ -206,7 +207,7 @@ func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 		if old.Unstructured == nil {
 			break
 		}
-		at := fieldBefore(old.Object, p.Raw.Object, p.RawField)
+		at := kube.FieldBefore(old.Object, p.Raw.Object, p.RawField)
 		a, inA := fleet.Lookup(old.Object, at)
 		b, inB := fleet.Lookup(p.Raw.Object, p.RawField)
 		if n < len(p.Release.Patches) && (inA != inB || !reflect.DeepEqual(a, b)) {

@@ -10,13 +10,15 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // Keeper returns the value of a nondeterministic field in the previous bundle or in the
 // cluster, and whether it exists.
 type Keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
 
-// KeepFrom returns a keeper of the values in objects. It calls last when it needs them.
+// KeepFrom returns a keeper of the values in objects, where a patch or a change of the chart
+// may have moved the elements of lists. It calls last when it needs them.
 func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 	read := sync.OnceValues(func() (map[string]fleet.Object, error) {
 		objs, err := last()
@@ -32,7 +34,7 @@ func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 		if err != nil || before.Unstructured == nil {
 			return nil, false, err
 		}
-		v, ok := fleet.Lookup(before.Object, field)
+		v, ok := fleet.Lookup(before.Object, kube.FieldBefore(before.Object, o.Object, field))
 		return v, ok, nil
 	}
 }

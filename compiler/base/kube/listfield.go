@@ -1,4 +1,4 @@
-package origin
+package kube
 
 import (
 	"encoding/json"
@@ -8,12 +8,11 @@ import (
 	"strconv"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// fieldBefore returns the path that a field of an object had before a patch, which may have
-// moved the elements of lists. The index of an element that the patch added is "-".
-func fieldBefore(before, after any, field []string) []string {
+// FieldBefore returns the path that a field of an object had before a change, which may have
+// moved the elements of lists. The index of an element that the change added is "-".
+func FieldBefore(before, after any, field []string) []string {
 	out, name := slices.Clone(field), ""
 	for n, key := range field {
 		old, _ := before.([]any)
@@ -31,12 +30,12 @@ func fieldBefore(before, after any, field []string) []string {
 	return out
 }
 
-// indexBefore returns the index that the element i of a list in a field had before a patch:
-// that of the same element, or i if the patch replaced the element there; -1 for an added
+// indexBefore returns the index that the element i of a list in a field had before a change:
+// that of the same element, or i if the change replaced the element there; -1 for an added
 // element. Elements are the same if their keys are, or without keys, if they are equal.
 func indexBefore(field string, old, list []any, i int) int {
 	same := func(j, i int) bool { return reflect.DeepEqual(old[j], list[i]) }
-	if olds, news, ok := kube.ListSelectors(field, old, list, keyText); ok {
+	if olds, news, ok := ListSelectors(field, old, list, keyText); ok {
 		same = func(j, i int) bool { return olds[j] == news[i] }
 	}
 	if i < len(old) && same(i, i) {
