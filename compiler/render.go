@@ -85,7 +85,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep render.Keeper
 		one, err := all.Renderings[i].Result, all.Renderings[i].Err
 		parts := slices.Concat(one.Objects, one.Hooks)
 		if err == nil {
-			err = render.DecideRandom(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
+			err = render.DecideRandom(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keepRenamed(all.Cluster, r, keep))
 		}
 		if err == nil {
 			var checks []fleet.RuleCheck
@@ -117,6 +117,14 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep render.Keeper
 		objs[i] = kinds.Unmarked(o) // removes the marks of exports
 	}
 	return objs, faults.Err()
+}
+
+// keepRenamed returns a keeper for rendered objects, which patches may rename; nil without one.
+func keepRenamed(c *fleet.Cluster, r *fleet.Release, keep render.Keeper) render.Keeper {
+	if keep == nil {
+		return nil
+	}
+	return func(o fleet.Object, field []string) (any, bool, error) { return keep(objects.Renamed(c, r, o), field) }
 }
 
 // Hooks returns the hooks that an apply does not run, after [ClusterRendering.Objects].

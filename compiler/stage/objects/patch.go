@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,6 +53,29 @@ func CheckedObjects(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]
 		return nil, checks, faults.Err()
 	}
 	return itemObjects(a.items), checks, nil
+}
+
+// Renamed returns an object with the identity that the patches of its release give it, and
+// in that case without other metadata.
+func Renamed(c *fleet.Cluster, r *fleet.Release, o fleet.Object) fleet.Object {
+	renames := func(op fleet.Operation) bool {
+		return slices.Contains([]string{"/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"}, op.Path)
+	}
+	if !slices.ContainsFunc(r.Patches, func(p fleet.Patch) bool { return slices.ContainsFunc(p.JSON, renames) }) {
+		return o
+	}
+	a, it := newApplication(c), &item{Object: o}
+	a.release, a.items = r, []*item{it}
+	for i := range r.Patches {
+		a.apply(&r.Patches[i]) // CheckedObjects returns the faults
+	}
+	object := maps.Clone(o.Object)
+	for _, field := range []string{"apiVersion", "kind", "metadata"} {
+		delete(object, field)
+	}
+	identityOf(it.Unstructured.Object).complete(object)
+	o.Unstructured = &unstructured.Unstructured{Object: object}
+	return o
 }
 
 // An application is the state for the objects of one release.
