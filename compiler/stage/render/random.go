@@ -45,6 +45,7 @@ func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 	var faults diag.List
 	used := make([]bool, len(r.Random))
+	sources := randomSources{kept: map[string]any{}}
 	var undecided []NondeterministicPart
 	for _, v := range rendered.Nondeterministic {
 		if v.Object < 0 || len(v.Path) == 0 {
@@ -76,8 +77,9 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 			continue // the rule was applied to a field that contains this one
 		}
 		used[i] = true
-		faults.Add(applyRule(unshared(rendered.Objects, v.Object), rule, keep))
+		faults.Add(applyRule(unshared(rendered.Objects, v.Object), rule, sources.keeper(keep)))
 	}
+	faults.Add(sources.share())
 	faults.Add(undecidedFaults(r, rendered.Objects, undecided))
 	for i, d := range r.Random {
 		if !used[i] {
@@ -88,6 +90,46 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 				Hint: "remove this line",
 			})
 		}
+	}
+	return faults.Err()
+}
+
+// randomSources gives a field without a previous value that of a field with the same rendered
+// value: both print one random value of the chart, and must stay equal.
+type randomSources struct {
+	kept    map[string]any // previous values by rendered ones
+	missing []func() error // set the fields without a previous value
+}
+
+// keeper returns a keeper that records the values of another one; nil without one.
+func (s *randomSources) keeper(keep Keeper) Keeper {
+	if keep == nil {
+		return nil
+	}
+	const shortest = 8 // of equal texts that are not a coincidence
+	return func(o fleet.Object, field []string) (any, bool, error) {
+		v, ok, err := keep(o, field)
+		rendered, _ := fleet.Lookup(o.Object, field)
+		switch text, _ := rendered.(string); {
+		case err != nil || len(text) < shortest:
+		case ok:
+			s.kept[text] = v
+		default:
+			s.missing = append(s.missing, func() error {
+				if v, ok := s.kept[text]; ok {
+					return setField(o.Object, fleet.RandomField{Field: field}, &v)
+				}
+				return nil
+			})
+		}
+		return v, ok, err
+	}
+}
+
+func (s *randomSources) share() error {
+	var faults diag.List
+	for _, set := range s.missing {
+		faults.Add(set())
 	}
 	return faults.Err()
 }
