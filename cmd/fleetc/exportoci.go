@@ -53,7 +53,9 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	x.fleet.Exported = func(cluster string) ([]fleet.Object, error) {
 		return deliver.LastArtifact(ctx, x.fleet, client, cluster)
 	}
-	x.fleet.KeepLast(x.layout, x.fleet.Exported)
+	x.fleet.KeepLast(x.layout, func(cluster string) ([]fleet.Object, error) {
+		return deliver.LastValues(ctx, x.fleet, client, cluster)
+	})
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
 		return diag.NoTempFile(err)

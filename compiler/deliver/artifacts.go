@@ -89,6 +89,25 @@ func LastArtifact(ctx context.Context, f *compiler.Fleet, client *export.Registr
 	return tree.Objects(cluster)
 }
 
+// LastValues is [LastArtifact] for random fields with keep. It returns a fault if the cluster has
+// artifacts with other tags only: they have the values that new ones would replace.
+func LastValues(ctx context.Context, f *compiler.Fleet, client *export.RegistryClient, cluster string) ([]fleet.Object, error) {
+	last, err := LastArtifact(ctx, f, client, cluster)
+	if last != nil || err != nil {
+		return last, err
+	}
+	other, err := client.OtherTag(ctx, cluster)
+	if other == "" || err != nil {
+		return nil, err
+	}
+	r := f.Keeps()
+	return nil, &diag.Diag{
+		Code: diag.CodeRandomRule, At: []diag.Pos{r.Pos}, Path: r.Path("random"),
+		Msg:  "the export would make new random values: the tag does not exist yet, and the last values are in an artifact with another tag, such as " + diag.Visible(other, diag.MaxText),
+		Hint: "export to a tag that stays, such as main, or add the tag to the last artifact first, as with crane tag",
+	}
+}
+
 // Revision returns the current commit of the fleet's repository, and whether the files are
 // modified: a tracked file differs, or there is a new file that may belong to a layer. The
 // commit is empty if the fleet is not in a commit.

@@ -234,6 +234,22 @@ func (c *RegistryClient) Files(ctx context.Context, cluster string) (map[string]
 	return files, err
 }
 
+// OtherTag returns the address of another tag of a cluster's artifacts; empty if there is none, or
+// if the registry does not list tags. The error is a fault.
+func (c *RegistryClient) OtherTag(ctx context.Context, cluster string) (other string, err error) {
+	err = c.withTag(ctx, cluster, "read", func(address string, tag name.Tag, options []remote.Option) error {
+		tags, err := remote.List(tag.Context(), options...)
+		if answer, ok := errors.AsType[*transport.Error](err); ok && (absent(answer.StatusCode) || answer.StatusCode == http.StatusMethodNotAllowed) {
+			return nil
+		}
+		if len(tags) > 0 {
+			other = address + ":" + tags[len(tags)-1]
+		}
+		return err
+	})
+	return other, err
+}
+
 // unpack reads the files of a layer, which may come from another tool.
 func unpack(blob io.Reader) (map[string][]byte, error) {
 	unzipped, err := gzip.NewReader(blob)
