@@ -276,11 +276,13 @@ func (p *exportPart) compiled(sum export.Summary) iter.Seq2[*fleet.Cluster, expo
 	}
 }
 
-// write compiles the clusters into a tree if none has faults. It calls each for every bundle.
-func (x *exportRun) write(tree *export.Tree, p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
+// write compiles the clusters into a tree if none has faults. It calls each for every bundle. last
+// has values to keep that the tree does not have yet; it may be nil.
+func (x *exportRun) write(tree, last *export.Tree, p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
-	x.fleet.KeepLast(x.layout, tree.Objects)
-	x.fleet.Exported = tree.Intact
+	last = cmp.Or(last, tree)
+	x.fleet.KeepLast(x.layout, last.Objects)
+	x.fleet.Exported = last.Intact
 	session, err := tree.Begin(x.cmd.Context())
 	if err != nil {
 		return export.Summary{}, err

@@ -132,13 +132,21 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 	updates := make([]export.BranchUpdate, len(names))
 	for i, name := range names {
 		u := export.BranchUpdate{Branch: name, Path: g.path, Without: g.without(parts[name])}
+		var last *export.Tree // of a pull request that waits
 		if g.git.pattern != "" {
 			u.Onto = g.base
+		}
+		if g.git.pattern != "" && g.dependsOnLast() {
+			u.Last = func(dir string) {
+				if last = nil; dir != "" {
+					last = &export.Tree{Dir: dir, Name: inBranch(name, u.Path), Fleet: g.fleet.Module}
+				}
+			}
 		}
 		u.Write = func(_ context.Context, dir, _ string) (export.BranchChange, error) {
 			digests := map[string]string{}
 			tree := &export.Tree{Dir: dir, Name: inBranch(g.base, u.Path), Jobs: g.o.jobs}
-			sum, err := g.write(tree, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
+			sum, err := g.write(tree, last, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
 			return deliver.ExportCommit(sum, digests, source, toolVersion()), err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,6 +76,12 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 		},
 	}, patterns...)
 	return err
+}
+
+// dependsOnLast reports whether bundles depend on the previous export: on random values, or on
+// Secrets that it has encrypted.
+func (g *gitExport) dependsOnLast() bool {
+	return g.fleet.Keeps() != nil || slices.ContainsFunc(g.fleet.Clusters, func(c *fleet.Cluster) bool { return len(c.Secrets) > 0 })
 }
 
 // recordOutcomes records the outcomes for the clusters of a part.

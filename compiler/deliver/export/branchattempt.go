@@ -119,7 +119,14 @@ func (a *attempt) missing(ctx context.Context) error {
 
 // writeFiles calls Write in a checkout of the base and makes the tree.
 func (a *attempt) writeFiles(ctx context.Context) error {
-	dir, err := a.checkout(ctx)
+	if a.Last != nil {
+		last, err := a.checkoutLast(ctx)
+		if err != nil {
+			return err
+		}
+		a.Last(last)
+	}
+	dir, err := a.checkout(ctx, a.base)
 	if err != nil {
 		return err
 	}

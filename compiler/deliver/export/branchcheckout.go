@@ -103,10 +103,31 @@ func above(name string) iter.Seq[string] {
 	}
 }
 
-// checkout writes the files of the base below Path into the working tree,
+// checkoutLast writes the files of the branch below Path, except for excluded directories, to a
+// directory beside the working tree, and returns it. It returns an empty name if the branch is not
+// one commit on the base.
+func (a *attempt) checkoutLast(ctx context.Context) (string, error) {
+	if a.tip == "" || !a.isRebased(ctx) {
+		return "", nil
+	}
+	if _, err := a.checkout(ctx, a.tip); err != nil {
+		return "", err
+	}
+	last := filepath.Join(a.dir, "last")
+	err := os.RemoveAll(last)
+	if err == nil {
+		err = os.Rename(filepath.Join(a.dir, worktree), last)
+	}
+	if err != nil {
+		return "", fmt.Errorf("check out %s: %w", a.Name, err)
+	}
+	return filepath.Join(last, filepath.FromSlash(a.Path)), nil
+}
+
+// checkout writes the files of a commit below Path into the working tree,
 // except for excluded directories, and returns the directory of Path in it.
-// Afterwards the index has all files of the base.
-func (a *attempt) checkout(ctx context.Context) (string, error) {
+// Afterwards the index has all files of the commit.
+func (a *attempt) checkout(ctx context.Context, commit string) (string, error) {
 	top := filepath.Join(a.dir, worktree)
 	err := os.RemoveAll(top)
 	if err == nil {
@@ -119,13 +140,13 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if _, err := a.run(ctx, "read-tree", "--empty"); err != nil {
 		return "", a.fault(err)
 	}
-	if a.base == "" {
+	if commit == "" {
 		return dir, a.verify(nil)
 	}
 	// Listing the tree bounds its size: a small repository can have a tree with
 	// very many files.
-	all, err := a.entries(ctx, "-r", "-t", a.base)
-	if err == nil {
+	all, err := a.entries(ctx, "-r", "-t", commit)
+	if err == nil && commit == a.base {
 		err = a.verify(newListing(all, a.Path).Trees)
 	}
 	if err != nil {
@@ -143,7 +164,7 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if _, err := a.remote(ctx, "read-tree", "-m", "-u", tree); err != nil {
 		return "", a.fault(err)
 	}
-	if _, err := a.run(ctx, "read-tree", a.base); err != nil {
+	if _, err := a.run(ctx, "read-tree", commit); err != nil {
 		return "", a.fault(err)
 	}
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {

@@ -29,6 +29,10 @@ type BranchUpdate struct {
 	// the same files.
 	Write func(ctx context.Context, dir, base string) (BranchChange, error)
 
+	// Last is called before Write with a checkout of Path in Branch, if Branch is one commit on
+	// the tip of Onto, and otherwise with an empty name. It may be nil.
+	Last func(dir string)
+
 	// Owned protects the work of others on a branch with Onto: a branch is replaced only if
 	// its last commit was made with Owned, and its files were not changed since. It stays as
 	// it is while its commit makes the same changes to the same files.
