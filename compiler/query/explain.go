@@ -163,16 +163,15 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 	}
 	if e.State == fleet.Unset && len(at.Fields) > 0 {
 		e.Leaves = chartLeaves(nil, at, ref, e.Path)
-		return
 	}
-	c := chartDefault(at, ref)
+	c, value := chartDefault(at, ref)
 	if c == nil || e.Leaves != nil {
 		return
 	}
 	e.Contributions = append(e.Contributions, c)
 	switch {
 	case e.State == fleet.Unset:
-		e.State, e.Value = fleet.FromChart, at.Default
+		e.State, e.Value = fleet.FromChart, value
 	default:
 		c.Role = fleet.Overridden
 		for _, other := range e.Contributions {
@@ -183,36 +182,38 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 	}
 	for i := range e.Layers {
 		if e.Layers[i].State == fleet.Unset {
-			e.Layers[i].State, e.Layers[i].Value = fleet.FromChart, at.Default
+			e.Layers[i].State, e.Layers[i].Value = fleet.FromChart, value
 		}
 	}
 }
 
-// chartDefault returns the default of a value in the chart, nil if it has none.
-func chartDefault(t *values.Type, ref fleet.ChartRef) *fleet.Contribution {
-	text, err := json.Marshal(t.Default)
-	if t.Known&values.Defaults == 0 || t.Default == nil && t.Kinds&values.Map != 0 || err != nil {
-		return nil
+// chartDefault returns the line of the chart with the default of a value, and the default; nil
+// if it has none.
+func chartDefault(t *values.Type, ref fleet.ChartRef) (*fleet.Contribution, any) {
+	value, ok := t.Own()
+	text, err := json.Marshal(value)
+	if !ok || err != nil {
+		return nil, nil
 	}
 	c := &fleet.Contribution{Kind: fleet.ChartDefault, Expr: diag.Visible(string(text), diag.MaxText), Role: fleet.Effective}
 	if ref.Path == "" {
 		c.Chart = ref.String() + " " + t.Place
-		return c
+		return c, value
 	}
 	file, line, _ := strings.Cut(t.Place, ":")
 	c.At.File = path.Join(ref.Path, file)
 	c.At.Line, _ = strconv.Atoi(line)
-	return c
+	return c, value
 }
 
 // chartLeaves appends the chart's defaults below a map.
 func chartLeaves(to []fleet.Leaf, t *values.Type, ref fleet.ChartRef, path string) []fleet.Leaf {
 	for _, key := range t.Keys {
 		at, f := path+"."+fleet.FieldText([]string{key}), t.Fields[key]
-		if len(f.Fields) > 0 {
-			to = chartLeaves(to, f, ref, at)
-		} else if c := chartDefault(f, ref); c != nil {
-			to = append(to, fleet.Leaf{Path: at, State: fleet.FromChart, Value: f.Default, Effective: c})
+		before := len(to)
+		to = chartLeaves(to, f, ref, at)
+		if c, value := chartDefault(f, ref); c != nil && len(to) == before {
+			to = append(to, fleet.Leaf{Path: at, State: fleet.FromChart, Value: value, Effective: c})
 		}
 	}
 	return to

@@ -219,6 +219,17 @@ func (t *Type) At(path ...string) (*Type, bool) {
 	return t, true
 }
 
+// Own returns the value in values.yaml, and whether there is one that is not a map with keys.
+func (t *Type) Own() (any, bool) {
+	switch {
+	case t.Known&Defaults == 0:
+		return nil, false
+	case t.Default == nil && t.empty:
+		return map[string]any{}, true
+	}
+	return t.Default, t.Default != nil || t.seen == Null
+}
+
 // merge adds a dependency's type of the same values to t. The parent's facts
 // take precedence, and both defaults are possible.
 func (t *Type) merge(o *Type, depth int) {
