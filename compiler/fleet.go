@@ -29,6 +29,8 @@ type Fleet struct {
 	// they are rendered when it is nil or returns nil.
 	Keep func(ctx context.Context, c *fleet.Cluster) render.Keeper
 
+	keepsPlaceholders bool // whether Keep returns placeholders, which need not fit their fields
+
 	// Last returns the objects of a cluster in the previous export, from which fields keep
 	// their values. Nil without one.
 	Last func(cluster string) ([]fleet.Object, error)

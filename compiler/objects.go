@@ -30,7 +30,7 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 		return nil, nil, err
 	}
 	var keep render.Keeper
-	if f.Keep != nil {
+	if f.Keep != nil && !f.keepsPlaceholders {
 		keep = f.Keep(ctx, c)
 	}
 	objs, err = rendered.Objects(&f.Kinds, keep) // patch
@@ -48,6 +48,14 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	objs = all[:len(objs)]
 	if err := f.check(ctx, c, objs); err != nil { // validate, policy
 		faults.Add(f.blamer.Blame(ctx, f, rendered.rendered, err))
+	}
+	if f.keepsPlaceholders && slices.ContainsFunc(c.Releases, (*fleet.Release).Keeps) {
+		if objs, err = rendered.Objects(&f.Kinds, f.Keep(ctx, c)); err == nil {
+			objs, err = secret.External(c, objs)
+		}
+		if len(faults) == 0 {
+			faults.Add(err)
+		}
 	}
 	return rendered, objs, faults.Err()
 }

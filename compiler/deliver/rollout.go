@@ -261,7 +261,5 @@ func (r *Rollout) setState(c *WaveCluster, s *Status) {
 // keepsRandom reports whether the bundle of the cluster has values that its first apply
 // creates.
 func keepsRandom(c *fleet.Cluster) bool {
-	return slices.ContainsFunc(c.Releases, func(r *fleet.Release) bool {
-		return slices.ContainsFunc(r.Random, func(f fleet.RandomField) bool { return f.Action == fleet.KeepRandom })
-	})
+	return slices.ContainsFunc(c.Releases, (*fleet.Release).Keeps)
 }

@@ -30,6 +30,11 @@ const (
 // "kept", which most fields accept.
 const KeptText = "a2VwdA=="
 
+// Keeps reports whether the release has a rule that keeps values of random fields.
+func (r *Release) Keeps() bool {
+	return slices.ContainsFunc(r.Random, func(d RandomField) bool { return d.Action == KeepRandom })
+}
+
 // RandomRule returns the index of the rule for a nondeterministic field of an object, -1
 // when the release has none.
 func (r *Release) RandomRule(o Object, field []string) int {
