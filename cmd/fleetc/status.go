@@ -20,7 +20,8 @@ applied by whom, and compares the bundle with the current bundle of the fleet:
   destroyed       fleetc destroy removed the bundle and kept some objects
   unfinished      the last apply failed, or applied only a part of the bundle
   never applied   fleetc has not applied anything
-  unreachable     the cluster does not answer, or not to this user
+  unreachable     the cluster does not answer
+  forbidden       the user has no right to read its records: the fault says which
   unknown         its files do not evaluate, it has no context, or its records
                   could not be read
   refused         it is not the cluster that fleetc knows, or its records cannot

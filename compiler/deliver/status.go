@@ -25,8 +25,9 @@ const (
 	Unfinished   ClusterState = "unfinished"    // the last apply failed or was partial
 	NeverApplied ClusterState = "never applied" // fleetc never applied to it
 	Unreachable  ClusterState = "unreachable"
-	Unknown      ClusterState = "unknown" // its files do not evaluate, it has no context, or its inventory could not be read
-	Refused      ClusterState = "refused" // it is not the right cluster, or its inventory is invalid
+	Forbidden    ClusterState = "forbidden" // the user has no right to read its inventory, or kube-system
+	Unknown      ClusterState = "unknown"   // its files do not evaluate, it has no context, or its inventory could not be read
+	Refused      ClusterState = "refused"   // it is not the right cluster, or its inventory is invalid
 )
 
 // Status is the bundle that a cluster runs, compared with the fleet. Its JSON field names
@@ -173,6 +174,8 @@ func (s *Status) setState() {
 	switch {
 	case !s.Reached && s.server.Err == nil:
 		s.State = Unknown
+	case hasCode(s.Err, diag.CodeRights):
+		s.State = Forbidden
 	case !s.Reached:
 		s.State = Unreachable
 	case isRefusal(s.Err):
@@ -197,11 +200,10 @@ func (s *Status) setState() {
 // isRefusal reports whether a fault says that this is not the right cluster, or that its
 // inventory is invalid. With others, nothing is known of the inventory.
 func isRefusal(err error) bool {
-	return slices.ContainsFunc(diag.All(err), func(d *diag.Diag) bool {
-		switch d.Code {
-		case diag.CodeOtherCluster, diag.CodeSameCluster, diag.CodeDamagedRecord, diag.CodeOtherVersion:
-			return true
-		}
-		return false
-	})
+	return hasCode(err, diag.CodeOtherCluster, diag.CodeSameCluster, diag.CodeDamagedRecord, diag.CodeOtherVersion)
+}
+
+// hasCode reports whether one of the faults in an error has one of the codes.
+func hasCode(err error, codes ...diag.Code) bool {
+	return slices.ContainsFunc(diag.All(err), func(d *diag.Diag) bool { return slices.Contains(codes, d.Code) })
 }

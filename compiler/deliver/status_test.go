@@ -109,7 +109,7 @@ func TestStatusState(t *testing.T) {
 		"two contexts":       {diag.CodeSameCluster, Refused},
 		"a damaged record":   {diag.CodeDamagedRecord, Refused},
 		"a newer record":     {diag.CodeOtherVersion, Refused},
-		"no right to read":   {diag.CodeRights, Unknown},
+		"no right to read":   {diag.CodeRights, Forbidden},
 		"a failing server":   {diag.CodeAPIServer, Unknown},
 		"a lost connection":  {diag.CodeKubeconfig, Unknown},
 		"nothing is applied": {"", NeverApplied},

@@ -210,7 +210,7 @@ func TestHistoryRights(t *testing.T) {
 	deployer("history").ok(p).says(p, `^dev/one +3\* .*rollback to 1`)
 	deployer("status", "--health").exits(p, 1).says(p, "^dev/one +behind", "all objects are ready")
 
-	viewer("status").exits(p, 2).says(p, `User "viewer" cannot get resource "namespaces"`, "^dev/one +unreachable")
+	viewer("status").exits(p, 2).says(p, `User "viewer" cannot get resource "namespaces"`, "^dev/one +forbidden")
 	p.grant("one", "history", "viewer", "viewers")
 	viewer("history").ok(p).says(p, `^dev/one +3\* .*rollback to 1`)
 	viewer("status").exits(p, 1).says(p, "^dev/one +behind +3 ")
