@@ -14,7 +14,8 @@ const statusLong = `status shows the bundle and commit that each cluster runs, s
 applied by whom, and compares the bundle with the current bundle of the fleet:
 
   up to date      the cluster runs the bundle of the fleet
-  behind          the cluster runs another bundle
+  behind          the cluster runs another bundle, or has other hooks for the
+                  deletion of a release
   applied         the cluster runs a whole bundle, which is not compared with
                   the fleet: with --no-compile, or if it does not compile
   destroyed       fleetc destroy removed the bundle and kept some objects
@@ -118,6 +119,9 @@ func statusNotes(c *deliver.Status) []string {
 	}
 	if c.State == deliver.Unfinished && c.Running != nil {
 		lines = append(lines, fmt.Sprintf("ran revision %d last", c.Running.Revision))
+	}
+	if c.State == deliver.Behind && c.Compiled == c.Inventory.Bundle {
+		lines = append(lines, "runs the bundle, and has other hooks for the deletion of a release; run fleetc apply")
 	}
 	for _, u := range c.Unhealthy {
 		lines = append(lines, u.String())

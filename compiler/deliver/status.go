@@ -44,8 +44,9 @@ type Status struct {
 	Unread         []string                `json:"unread,omitempty"`   // kinds that could not be listed for orphans, sorted
 	Faults         []string                `json:"faults"`             // of Err and Compile
 
-	Compile    error     `json:"-"` // why the cluster does not compile
-	ReadySince time.Time `json:"-"` // when the last object became ready, with the option Health; zero if unknown
+	Compile     error     `json:"-"` // why the cluster does not compile
+	HooksDiffer bool      `json:"-"` // whether an apply would store other deletion hooks
+	ReadySince  time.Time `json:"-"` // when the last object became ready, with the option Health; zero if unknown
 }
 
 // StatusOptions select the parts of a status.
@@ -114,6 +115,7 @@ func (s *Status) compile(ctx context.Context, f *compiler.Fleet, faults error) {
 		return
 	}
 	s.Compiled = b.Digest
+	s.HooksDiffer = s.Inventory != nil && s.Inventory.HooksDiffer(b)
 }
 
 // readLive reads the parts of the status that are not in the inventory.
@@ -190,7 +192,7 @@ func (s *Status) setState() {
 		s.State = Unfinished
 	case s.Compiled == "":
 		s.State = Applied
-	case s.Compiled == s.Inventory.Bundle:
+	case s.Compiled == s.Inventory.Bundle && !s.HooksDiffer:
 		s.State = UpToDate
 	default:
 		s.State = Behind

@@ -182,7 +182,9 @@ func TestDeleteHooksChanged(t *testing.T) {
 	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "wrong", ""))
 	p.fleetc("apply", "--yes").ok(p)
 	before := stored()
+	p.fleetc("status").ok(p).says(p, "^dev/one +up to date")
 	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "right", ""))
+	p.fleetc("status").exits(p, 1).says(p, "^dev/one +behind", "^dev/one: runs the bundle, and has other hooks for the deletion of a release; run fleetc apply$")
 	p.fleetc("apply", "--dry-run").exits(p, 1)
 	p.fleetc("apply", "--yes").ok(p).says(p, "0 created, 0 changed, 0 pruned")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
@@ -194,9 +196,12 @@ func TestDeleteHooksChanged(t *testing.T) {
 	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "right-{{ randAlphaNum 5 | lower }}", ""))
 	p.fleetc("apply", "--yes", "--no-cache").ok(p)
 	p.fleetc("apply", "--yes", "--no-cache").ok(p).says(p, "nothing was written")
+	p.fleetc("status", "--no-cache").ok(p).says(p, "^dev/one +up to date")
 
 	p.write("charts/app/templates/more.yaml", "")
+	p.fleetc("status").exits(p, 1).says(p, "^dev/one +behind")
 	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("status").ok(p)
 	if got := stored(); got != nil {
 		t.Errorf("the removed hook is stored in %s", got)
 	}

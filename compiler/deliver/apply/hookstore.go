@@ -65,6 +65,24 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 	return out
 }
 
+// HooksDiffer reports whether an apply of a bundle would store other deletion hooks, which its
+// digest does not cover. Hooks with values of secrets count as equal.
+func (v *Inventory) HooksDiffer(b *fleet.Bundle) bool {
+	p := planner{Target: Target{Fleet: v.Fleet, Bundle: b}, inventory: v, digests: digestsOf(b)}
+	next := p.nextHooks(v.Objects)
+	for release, hooks := range hooksOn(b, "pre-delete", "post-delete") {
+		if slices.ContainsFunc(hooks, func(o fleet.Object) bool { return hasReferences(o.Unstructured) }) {
+			next[release] = v.Hooks[release]
+		}
+	}
+	return slices.ContainsFunc(b.Cluster.Releases, func(r *fleet.Release) bool { return next[r.Name] != v.Hooks[r.Name] })
+}
+
+func hasReferences(u *unstructured.Unstructured) bool {
+	inside, outside := fleet.ReferringFields(u)
+	return len(inside)+len(outside) > 0
+}
+
 func isNondeterministic(o fleet.Object) bool { return o.Nondeterministic }
 
 // writeHooks stores the hooks that the next inventory names.
