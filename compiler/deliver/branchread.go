@@ -84,19 +84,27 @@ func (r *BranchRollout) stage(ctx context.Context, tree *export.Tree, session *e
 func expectedOf(b *fleet.Bundle) ([]export.GitOpsTarget, error) {
 	var out []export.GitOpsTarget
 	for _, f := range b.Files {
-		var object map[string]any
-		text, err := yaml.YAMLToJSON(f.Data)
-		if err == nil {
-			err = utiljson.Unmarshal(text, &object) // numbers as a client of the API server reads them
-		}
+		object, err := objectIn(b, f)
 		if err != nil {
-			return nil, fmt.Errorf("read %s of %s: %w", f.Name, b.Cluster.ID, err)
+			return nil, err
 		}
 		if w, ok := export.GitOpsTargetOf(object); ok {
 			out = append(out, w)
 		}
 	}
 	return out, nil
+}
+
+// objectIn decodes the object in an additional file of a bundle.
+func objectIn(b *fleet.Bundle, f fleet.File) (object map[string]any, err error) {
+	text, err := yaml.YAMLToJSON(f.Data)
+	if err == nil {
+		err = utiljson.Unmarshal(text, &object) // numbers as a client of the API server reads them
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", f.Name, b.Cluster.ID, err)
+	}
+	return object, nil
 }
 
 // records reads the file with the records of waves.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -71,6 +73,15 @@ func Preview(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fl
 	for _, o := range b.Objects {
 		o.Unstructured = fleet.Unmark(o.Unstructured)
 		objs = append(objs, o)
+	}
+	for _, f := range b.Files {
+		if r := c.Release(export.ApplicationRelease(c.ID, f.Name)); r != nil {
+			object, err := objectIn(b, f)
+			if err != nil {
+				return nil, nil, err
+			}
+			objs = append(objs, fleet.Object{Unstructured: fleet.Unmark(&unstructured.Unstructured{Object: object}), Release: r, Pos: r.Pos})
+		}
 	}
 	return objs, plain.Hooks, nil
 }

@@ -286,6 +286,16 @@ func ChartApplicationName(c *fleet.Cluster, r *fleet.Release) string {
 	return argoName(c.ID) + "--" + r.Name
 }
 
+// ApplicationRelease returns the release whose [ChartApplicationName] a file of a bundle has;
+// empty for other files.
+func ApplicationRelease(cluster, file string) string {
+	name, _ := strings.CutPrefix(file, path.Join(argoDir, argoName(cluster)+"--"))
+	if name == file {
+		return ""
+	}
+	return strings.TrimSuffix(name, extension)
+}
+
 // argoName returns the name of the Application of a cluster. An ID has a digest at the end if
 // another one, or [ChartApplicationName], could give the same name.
 func argoName(id string) string {

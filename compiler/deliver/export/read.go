@@ -99,7 +99,8 @@ func (t *Tree) ExportedClusters(hint string) ([]string, error) {
 }
 
 // Objects returns the objects of a cluster in the tree without the metadata of
-// [fleet.Mark], and with releases that only have a name and stage. It returns
+// [fleet.Mark], and with releases that only have a name and stage. It includes the
+// Applications of releases that Helm delivers. It returns
 // none if the tree does not contain the cluster. It takes no lock: during an
 // export it returns the old or the new objects, or an error.
 func (t *Tree) Objects(cluster string) ([]fleet.Object, error) { return t.objects(cluster, false) }
@@ -140,7 +141,13 @@ func (s *Session) objects(cluster string, onlyIntact bool) ([]fleet.Object, erro
 	releases := map[string]*fleet.Release{}
 	var objs []fleet.Object
 	var faults diag.List
-	for _, o := range index.Objects {
+	all := slices.Clone(index.Objects)
+	for _, f := range index.Files {
+		if release := ApplicationRelease(cluster, f.File); release != "" {
+			all = append(all, listedObject{Release: release, IndexFile: f})
+		}
+	}
+	for _, o := range all {
 		u, digest, err := s.object(path.Join(cluster, o.File))
 		if onlyIntact && (err != nil || digest != o.Digest) {
 			continue
