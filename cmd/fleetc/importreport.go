@@ -49,7 +49,7 @@ func (p *importPrinter) summary() string {
 	parts := []string{
 		fmt.Sprintf("%s in %s", diag.Count(len(r.Proofs), "release", "releases"), diag.Count(len(r.Clusters), "cluster", "clusters")),
 	}
-	for _, s := range []importer.Status{importer.EqualBytes, importer.EqualObjects, importer.Unproven, importer.Different} {
+	for _, s := range []importer.Status{importer.EqualBytes, importer.EqualObjects, importer.Unproven, importer.Different, importer.LeftOut} {
 		if n := r.Count(s); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}

@@ -59,6 +59,8 @@ type app struct {
 	doc     *Document
 	depth   int      // number of Applications that make it
 	prefix  []string // path of the Application in the document: spec.template for an ApplicationSet
+
+	makesOthers bool // whether setObjects removed Applications or hooks of its sources
 }
 
 func (a *app) name() string  { return textAt(a.content, "metadata", "name") }
@@ -247,6 +249,9 @@ func (r *argoReader) add(a *app, c *Cluster) error {
 			return d
 		}
 	}
+	if len(out) == 0 && !a.makesOthers {
+		c.Dropped = append(c.Dropped, r.leftOut(a, "its sources have no objects"))
+	}
 	for _, one := range out {
 		if one.Chart == nil && one.Objects == nil {
 			c.Dropped = append(c.Dropped, one)
@@ -260,14 +265,21 @@ func (r *argoReader) add(a *app, c *Cluster) error {
 // drop leaves out an Application with a fault, and lists its faults. c is nil when its
 // cluster is unknown.
 func (r *argoReader) drop(a *app, c *Cluster, err error) {
-	at := r.at(a, nil)
-	out := &Release{Name: nameOf(a.name()), Namespace: textAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: at}
-	out.Unproven = r.model.LeaveOut(a.title(), at, err)
+	out := r.leftOut(a, "")
+	out.LeftOut, out.Unproven = false, r.model.LeaveOut(a.title(), out.Pos, err)
 	if c == nil {
 		r.model.Dropped = append(r.model.Dropped, out)
 		return
 	}
 	c.Dropped = append(c.Dropped, out)
+}
+
+// leftOut returns the row of an Application that has no releases.
+func (r *argoReader) leftOut(a *app, reason string) *Release {
+	return &Release{
+		Name: nameOf(a.name()), Namespace: textAt(a.content, "spec", "destination", "namespace"), Origin: a.title(), Pos: r.at(a, nil),
+		Unproven: reason, LeftOut: true,
+	}
 }
 
 // at returns the position of a field of an Application.

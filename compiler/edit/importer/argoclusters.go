@@ -183,7 +183,9 @@ func (r *argoReader) cluster(a *app) (*Cluster, error) {
 		}
 	}
 	if id == "" && len(r.opts.Clusters) > 0 {
-		r.note(a, []string{"spec", "destination"}, "its destination "+d.name+" is not a cluster of the import: add --cluster ID="+d.name)
+		reason := "its destination " + d.name + " is not a cluster of the import"
+		r.note(a, []string{"spec", "destination"}, reason+": add --cluster ID="+d.name)
+		r.model.Dropped = append(r.model.Dropped, r.leftOut(a, reason))
 		return nil, nil
 	}
 	if id == "" {

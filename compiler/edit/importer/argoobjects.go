@@ -151,6 +151,8 @@ func imageOf(text string) map[string]any {
 // setObjects sets the objects of a release. Applications and ApplicationSets do not exist in
 // the fleet: their documents are imported themselves. Nor do hooks that no sync runs.
 func (r *argoReader) setObjects(s *appSource, out *Release, nodes []*Node) {
+	nodes = listItems(nodes)
+	before := len(nodes)
 	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool {
 		hook, title := o.Text("metadata", "annotations", labelPrefix+"hook"), o.Text("kind")+" "+o.Text("metadata", "name")
 		if isArgo(o.Text("apiVersion"), o.Text("kind")) {
@@ -164,6 +166,7 @@ func (r *argoReader) setObjects(s *appSource, out *Release, nodes []*Node) {
 		r.note(s.app, s.at("path"), "a sync does not apply "+title+", for its hook "+hook+": write it as an action if the fleet needs it, see docs/actions.md")
 		return true
 	}))
+	s.app.makesOthers = s.app.makesOthers || len(out.Objects) < before
 }
 
 // withoutSync are the hooks that Argo CD does not apply with a successful sync.

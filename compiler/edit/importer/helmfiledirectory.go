@@ -44,7 +44,7 @@ func (e *environmentRun) directory(d *helmfileRelease, out *Release, dir string)
 		out.Unproven = "helmfile changes the kustomization by values"
 		e.note(d.at("values"), d.title(), "values", "values of a kustomization, such as images, are not imported: write them as patches")
 	}
-	if len(nodes) == 0 {
+	if nodes = listItems(nodes); len(nodes) == 0 {
 		return d.fault(diag.CodeImportFile, []string{"chart"}, "the directory "+dir+" has no chart and no objects", "correct the path of the chart")
 	}
 	out.SetObjects(nodes)

@@ -179,6 +179,7 @@ type Release struct {
 	Timeout        string                       // how long its objects may take to be ready; may be empty
 	Stored         []*unstructured.Unstructured // objects that the tool stored as rendered, without hooks and the crds directory; nil if it stores none
 	Unproven       string                       // why the expected objects are unknown; empty when they are known
+	LeftOut        bool                         // whether a dropped release is not a fault
 
 	expected  *expectation   // the objects that the tool makes; nil before the first proof
 	open      map[string]any // waivers for values, which the proof finds

@@ -28,6 +28,24 @@ func renderedNodes(objs []fleet.Object) []*Node {
 	return diag.Each(objs, func(o fleet.Object) *Node { return nodeOf(o.Object, nil) })
 }
 
+// listItems returns objects with lists, such as those of kind List, replaced by their items.
+func listItems(nodes []*Node) []*Node {
+	var out []*Node
+	for _, o := range nodes {
+		items := o.Get("items")
+		isObject := func(n *Node) bool { return n.IsMap }
+		switch {
+		case !strings.HasSuffix(o.Text("kind"), "List") || items == nil || !items.IsList && items.Scalar != nil || items.IsMap:
+			out = append(out, o)
+		case len(diag.Filter(items.List, isObject)) < len(items.List):
+			out = append(out, o) // the proof reports the items
+		default:
+			out = append(out, listItems(items.List)...)
+		}
+	}
+	return out
+}
+
 // yamlReason says why a YAML document is not valid.
 func yamlReason(err error) string {
 	if strings.Contains(err.Error(), "invalid map key") {

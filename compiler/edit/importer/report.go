@@ -15,6 +15,7 @@ const (
 	EqualObjects Status = "equal objects" // the same objects in another order, or the same but for random fields
 	Unproven     Status = "unproven"      // one of the sides is unknown
 	Different    Status = "different"
+	LeftOut      Status = "left out" // nothing to import, or of a cluster that the user does not name
 )
 
 // A Proof is the proof of a release in a cluster. Its JSON field names are stable.
@@ -70,7 +71,11 @@ func (r *Report) Count(s Status) int {
 // addDropped adds releases of a cluster that are not imported.
 func (r *Report) addDropped(cluster string, dropped []*Release, place func(diag.Pos) string) {
 	for _, d := range dropped {
-		r.Proofs = append(r.Proofs, Proof{Cluster: cluster, Release: d.Name, Origin: d.Origin, At: place(d.Pos), Status: Unproven, Reason: "not imported: " + d.Unproven})
+		proof := Proof{Cluster: cluster, Release: d.Name, Origin: d.Origin, At: place(d.Pos), Status: Unproven, Reason: "not imported: " + d.Unproven}
+		if d.LeftOut {
+			proof.Status, proof.Reason = LeftOut, d.Unproven
+		}
+		r.Proofs = append(r.Proofs, proof)
 	}
 }
 
