@@ -68,7 +68,7 @@ func (a *app) title() string { return application + " " + a.name() }
 
 // ReadArgoCD reads the Applications of a repository. The error holds all faults of the files.
 func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err error) {
-	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository with the Applications", "argocd", opts.Source)
+	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository with the Applications", argoTool, opts.Source)
 	if err != nil {
 		return nil, err
 	}

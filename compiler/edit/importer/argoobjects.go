@@ -154,23 +154,19 @@ func (r *argoReader) setObjects(s *appSource, out *Release, nodes []*Node) {
 	nodes = listItems(nodes)
 	before := len(nodes)
 	out.SetObjects(slices.DeleteFunc(nodes, func(o *Node) bool {
-		hook, title := o.Text("metadata", "annotations", labelPrefix+"hook"), o.Text("kind")+" "+o.Text("metadata", "name")
+		title := o.Text("kind") + " " + o.Text("metadata", "name")
 		if isArgo(o.Text("apiVersion"), o.Text("kind")) {
 			r.checkMade(s, title, o)
 			return true
 		}
-		runs := func(of string) bool { return !slices.Contains(withoutSync, strings.TrimSpace(of)) }
-		if slices.ContainsFunc(strings.Split(hook, ","), runs) {
-			return false
+		hook, _, isApplied := hookOf(func(key string) string { return o.Text("metadata", "annotations", key) })
+		if !isApplied {
+			r.note(s.app, s.at("path"), withoutSync(title, hook))
 		}
-		r.note(s.app, s.at("path"), "a sync does not apply "+title+", for its hook "+hook+": write it as an action if the fleet needs it, see docs/actions.md")
-		return true
+		return !isApplied
 	}))
 	s.app.makesOthers = s.app.makesOthers || len(out.Objects) < before
 }
-
-// withoutSync are the hooks that Argo CD does not apply with a successful sync.
-var withoutSync = []string{"Skip", "SyncFail", "PreDelete", "PostDelete"}
 
 // checkMade marks an Application whose spec differs from that of the documents with its name.
 func (r *argoReader) checkMade(s *appSource, title string, made *Node) {

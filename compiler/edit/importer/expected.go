@@ -155,6 +155,9 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 	if r.SkipCRDs {
 		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
 	}
+	if w.model.Tool == argoTool {
+		objs = diag.Filter(objs, func(o fleet.Object) bool { _, _, isApplied := hookOfObject(o); return isApplied })
+	}
 	for _, k := range r.PostRenderers {
 		kustomization, _ := c.bind(k).(map[string]any)
 		if objs, err = postRender(ctx, fr, objs, kustomization); err != nil {
@@ -214,6 +217,19 @@ func hasCRDs(ch *fleet.Chart) bool {
 	})
 }
 
+// renderChart returns the objects of a release with a chart before patches; none for one with
+// faults, which the proof reports.
+func (w *work) renderChart(ctx context.Context, charts *render.Charts, c *Cluster, r *Release, apis []string) []fleet.Object {
+	ch := w.chart(r)
+	values, err := fleet.TreeOf(r.Values.Value())
+	if err != nil {
+		return nil
+	}
+	fr := &fleet.Release{Name: r.Name, Namespace: r.Namespace, Chart: ch.Ref, Values: values}
+	res, _ := charts.Release(ctx, &fleet.Cluster{ID: c.ID, KubeVersion: c.Kubernetes}, fr, ch, apis)
+	return res.Objects
+}
+
 // skipCRDs adds patches that remove the CRDs of crds directories from releases that do
 // not install them, or whose CRDs an earlier release installs: Helm leaves CRDs alone
 // that exist, and a bundle has each object once.
@@ -226,17 +242,8 @@ func (w *work) skipCRDs(ctx context.Context) {
 			if ch == nil || !hasCRDs(ch) {
 				continue
 			}
-			values, err := fleet.TreeOf(r.Values.Value())
-			if err != nil {
-				continue // the proof reports it
-			}
-			fr := &fleet.Release{Name: r.Name, Namespace: r.Namespace, Chart: ch.Ref, Values: values}
-			res, err := charts.Release(ctx, &fleet.Cluster{ID: c.ID, KubeVersion: c.Kubernetes}, fr, ch, nil)
-			if err != nil {
-				continue // the proof reports it
-			}
 			var names []any
-			for _, o := range res.Objects {
+			for _, o := range w.renderChart(ctx, charts, c, r, nil) {
 				if o.CRD {
 					names = append(names, o.GetName())
 				}

@@ -88,6 +88,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 		return nil, err
 	}
 	w.skipCRDs(ctx)
+	w.skipHooks(ctx)
 	for _, c := range model.Clusters {
 		c.addNamespaceDependencies()
 	}
@@ -101,6 +102,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	if err := w.checkExisting(ctx); err != nil {
 		return nil, err
 	}
+	w.noteHooks()
 	report.describe(model, plan, w.place)
 	for name, data := range w.files {
 		if strings.HasPrefix(name, "environments/") && !strings.HasPrefix(name, "environments/charts/") {
