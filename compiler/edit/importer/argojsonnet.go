@@ -23,7 +23,7 @@ func (r *argoReader) jsonnetReleases(s *appSource, files []string, alone bool) (
 		return nil, nil
 	}
 	spec := mapAt(s.spec, "directory", "jsonnet")
-	params, reason := topLevelArguments(spec)
+	params, reason := r.topLevelArguments(s)
 	switch libs := listAt(spec, "libs"); {
 	case len(listAt(spec, "extVars")) > 0:
 		reason = "fleetc has no external variables for Jsonnet"
@@ -62,10 +62,14 @@ func (r *argoReader) jsonnetReleases(s *appSource, files []string, alone bool) (
 
 // topLevelArguments returns the top-level arguments of Jsonnet files. reason says which
 // one has no counterpart.
-func topLevelArguments(spec map[string]any) (params map[string]any, reason string) {
+func (r *argoReader) topLevelArguments(s *appSource) (params map[string]any, reason string) {
 	params = map[string]any{}
-	for _, v := range listAt(spec, "tlas") {
-		name, text := textAt(v, "name"), textAt(v, "value")
+	for i, v := range listAt(s.spec, "directory", "jsonnet", "tlas") {
+		vars := &Release{}
+		name, text := textAt(v, "name"), r.expandVariables(s, vars, textAt(v, "value"), s.at("directory", "jsonnet", "tlas", fmt.Sprint(i)))
+		if vars.Unproven != "" {
+			return nil, vars.Unproven
+		}
 		if !isTrueAt(v, "code") {
 			params[name] = text
 			continue

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -40,7 +41,7 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 		}
 		return built, errors.Join(err, built.Unmatched.Err(), edit.ReplaceCopied(file, before))
 	}
-	edited, err := r.editKustomization(s, dir, before)
+	edited, err := r.editKustomization(s, dir, out, before)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (r *argoReader) kustomize(s *appSource, dir string, out *Release, mayMiss b
 
 // editKustomization returns a kustomization with the fields of a source, as kustomize edit
 // changes it.
-func (r *argoReader) editKustomization(s *appSource, dir string, text []byte) ([]byte, error) {
+func (r *argoReader) editKustomization(s *appSource, dir string, out *Release, text []byte) ([]byte, error) {
 	var content map[string]any
 	spec := mapAt(s.spec, "kustomize")
 	if err := yaml.Unmarshal(text, &content); err != nil || content["buildMetadata"] == nil && (content == nil || len(spec) == 0) {
@@ -75,12 +76,21 @@ func (r *argoReader) editKustomization(s *appSource, dir string, text []byte) ([
 			content[key] = v
 		}
 	}
-	labels := mapAt(spec, "commonLabels")
-	if labels != nil && isTrueAt(spec, "labelWithoutSelector") {
+	expanded := func(key string) map[string]any {
+		texts, _ := mapLeaves(mapAt(spec, key), s.at("kustomize", key), func(field []string, v any) any {
+			return r.expandVariables(s, out, fmt.Sprint(v), field)
+		}).(map[string]any)
+		return texts
+	}
+	labels, annotations := expanded("commonLabels"), mapAt(spec, "commonAnnotations")
+	if isTrueAt(spec, "commonAnnotationsEnvsubst") {
+		annotations = expanded("commonAnnotations")
+	}
+	if len(labels) > 0 && isTrueAt(spec, "labelWithoutSelector") {
 		content["labels"] = append(listAt(content, "labels"), map[string]any{"pairs": labels, "includeTemplates": isTrueAt(spec, "labelIncludeTemplates")})
 		labels = nil
 	}
-	for key, more := range map[string]map[string]any{"commonLabels": labels, "commonAnnotations": mapAt(spec, "commonAnnotations")} {
+	for key, more := range map[string]map[string]any{"commonLabels": labels, "commonAnnotations": annotations} {
 		if len(more) > 0 {
 			content[key] = fleet.MergeValues(mapAt(content, key), more)
 		}
@@ -94,9 +104,9 @@ func (r *argoReader) editKustomization(s *appSource, dir string, text []byte) ([
 		content["components"] = append(listAt(content, "components"), name)
 	}
 	var images, replicas []any
-	for _, v := range listAt(spec, "images") {
+	for i, v := range listAt(spec, "images") {
 		image, _ := v.(string)
-		images = append(images, imageOf(image))
+		images = append(images, imageOf(r.expandVariables(s, out, image, s.at("kustomize", "images", fmt.Sprint(i)))))
 	}
 	for _, v := range listAt(spec, "replicas") {
 		if n, err := strconv.Atoi(textAt(v, "count")); err == nil {

@@ -38,7 +38,7 @@ var applicationSource = map[string]string{
 	"repoURL": "", "chart": "", "targetRevision": "", "path": "", "ref": "", "name": "",
 	"helm.releaseName": "", "helm.values": "", "helm.valuesObject": "", "helm.valueFiles": "", "helm.ignoreMissingValueFiles": "",
 	"helm.parameters": "", "helm.skipCrds": "", "helm.version": "",
-	"helm.fileParameters":       "write the content of the files into the values",
+	"helm.fileParameters":       "",
 	"helm.passCredentials":      "use helm repo add or docker login: credentials are not part of the fleet",
 	"helm.skipSchemaValidation": "", // the proof adds waivers
 	"helm.skipTests":            "nothing to do: tests: false is the default",
@@ -51,7 +51,7 @@ var applicationSource = map[string]string{
 	"kustomize.labelIncludeTemplates":     "", // argorelease.go reads it
 	"kustomize.forceCommonLabels":         "nothing to do: the labels replace others",
 	"kustomize.forceCommonAnnotations":    "nothing to do: the annotations replace others",
-	"kustomize.commonAnnotationsEnvsubst": "write the annotations with a patch",
+	"kustomize.commonAnnotationsEnvsubst": "",
 	"kustomize.ignoreMissingComponents":   "remove components that do not exist",
 	"kustomize.version":                   "nothing to do: fleetc builds with its own kustomize",
 	"kustomize.kubeVersion":               "set cluster.kubernetes",

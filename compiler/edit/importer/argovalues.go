@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -28,17 +29,14 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	values := map[string]any{}
 	for i, v := range listAt(helm, "valueFiles") {
 		name, _ := v.(string)
-		ref := ""
-		if strings.HasPrefix(name, "$") && !strings.HasPrefix(name, "$"+variablePrefix) {
-			ref, _, _ = strings.Cut(name, "/")
-		}
-		name = ref + r.expandVariables(s, out, name[len(ref):], s.at("helm", "valueFiles", fmt.Sprint(i)))
-		more, unknown, err := r.valueFile(s, name, s.at("helm", "valueFiles", fmt.Sprint(i)))
+		field := s.at("helm", "valueFiles", fmt.Sprint(i))
+		data, err := r.valueFile(s, out, name, field)
 		if err != nil {
 			return err
 		}
-		if unknown != "" {
-			out.Unproven = unknown
+		var more map[string]any
+		if err := yaml.Unmarshal(data, &more); err != nil {
+			return r.fault(diag.CodeImportInvalid, s.app, field, name+" is not valid YAML: "+yamlReason(err), "correct the file")
 		}
 		values = fleet.MergeValues(values, more)
 	}
@@ -49,16 +47,34 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 		}
 	}
 	values = copyMap(fleet.MergeValues(values, own))
-	for i, p := range listAt(helm, "parameters") {
-		value := ""
-		if v := valueAt(p, "value"); v != nil {
-			value = r.expandVariables(s, out, fmt.Sprint(v), s.at("helm", "parameters", fmt.Sprint(i)))
-		}
-		if err := setValue(values, textAt(p, "name"), value, isTrueAt(p, "forceString")); err != nil {
-			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "parameters", fmt.Sprint(i)), diag.Brief(err), "write the value into valuesObject")
-		}
+	if err := r.parameters(s, out, values); err != nil {
+		return err
 	}
 	out.Values = nodeOf(values, childNode(s.app.doc.Node, append(append([]string{}, s.app.prefix...), s.at("helm", "valuesObject")...)...))
+	return nil
+}
+
+// parameters sets the values of parameters and fileParameters.
+func (r *argoReader) parameters(s *appSource, out *Release, values map[string]any) error {
+	for i, p := range listAt(s.spec, "helm", "parameters") {
+		value, field := "", s.at("helm", "parameters", fmt.Sprint(i))
+		if v := valueAt(p, "value"); v != nil {
+			value = r.expandVariables(s, out, fmt.Sprint(v), field)
+		}
+		if err := setValue(values, textAt(p, "name"), value, isTrueAt(p, "forceString")); err != nil {
+			return r.fault(diag.CodeImportInvalid, s.app, field, diag.Brief(err), "write the value into valuesObject")
+		}
+	}
+	for i, p := range listAt(s.spec, "helm", "fileParameters") {
+		field := s.at("helm", "fileParameters", fmt.Sprint(i))
+		data, err := r.valueFile(s, out, textAt(p, "path"), field)
+		if err != nil {
+			return err
+		}
+		if err := setValue(values, textAt(p, "name"), string(data), true); err != nil {
+			return r.fault(diag.CodeImportInvalid, s.app, field, diag.Brief(err), "write the value into valuesObject")
+		}
+	}
 	return nil
 }
 
@@ -84,9 +100,9 @@ func (r *argoReader) expandVariables(s *appSource, out *Release, text string, fi
 			return textAt(s.spec, "repoURL")
 		case variablePrefix + "SOURCE_TARGET_REVISION":
 			return textAt(s.spec, "targetRevision")
-		case variablePrefix + "REVISION", variablePrefix + "REVISION_SHORT", variablePrefix + "REVISION_SHORT_8":
+		case variablePrefix + "REVISION", variablePrefix + "REVISION_SHORT", variablePrefix + "REVISION_SHORT_8", "KUBE_VERSION", "KUBE_API_VERSIONS":
 			out.Unproven = name + " is known only to Argo CD"
-			r.note(s.app, field, "the commit that Argo CD syncs is not known to the fleet: write a value in place of "+name)
+			r.note(s.app, field, "the fleet does not know what Argo CD writes for "+name+": write a value in its place")
 			return "$" + name
 		}
 		return ""
@@ -98,35 +114,43 @@ func releaseOf(s *appSource) string {
 	return cmp.Or(textAt(s.spec, "helm", "releaseName"), s.app.name())
 }
 
-// valueFile returns the values of a file. unknown says why they are unknown.
-func (r *argoReader) valueFile(s *appSource, name string, field []string) (values map[string]any, unknown string, err error) {
+// valueFile returns the content of a file of values; none for a file that is not there or not
+// fetched. Variables after the name of a source are expanded.
+func (r *argoReader) valueFile(s *appSource, out *Release, name string, field []string) ([]byte, error) {
+	ref := ""
+	if strings.HasPrefix(name, "$") && !strings.HasPrefix(name, "$"+variablePrefix) && !strings.HasPrefix(name, "${") {
+		ref, _, _ = strings.Cut(name, "/")
+	}
+	rest := r.expandVariables(s, out, name[len(ref):], field)
+	name = ref + rest
 	file := path.Join(s.path, name)
-	switch ref, rest, isRef := strings.Cut(strings.TrimPrefix(name, "$"), "/"); {
+	switch {
 	case strings.Contains(name, "://"):
+		out.Unproven = "the values of " + name + " are not fetched"
 		r.note(s.app, field, "fleetc import does not fetch values: write those of "+name+" into the release")
-		return nil, "the values of " + name + " are not fetched", nil
-	case strings.HasPrefix(name, "$") && isRef && s.refs[ref]:
-		file = path.Clean(rest)
-	case strings.HasPrefix(name, "$"):
-		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref, "correct the name after $")
+		return nil, nil
+	case ref != "" && rest != "" && s.refs[ref[1:]]:
+		file = path.Clean(rest[1:])
+	case ref != "":
+		return nil, r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref[1:], "correct the name after $")
 	case strings.HasPrefix(name, "/"):
-		file = path.Clean(strings.TrimPrefix(name, "/"))
+		file = path.Clean(name[1:])
 	case s.path == "":
+		out.Unproven = "the values of the chart's file " + name + " are not merged"
 		r.note(s.app, field, "the file is part of the chart: write its values into the release")
-		return nil, "the values of the chart's file " + name + " are not merged", nil
+		return nil, nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "write a file of the repository")
+		return nil, r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "write a file of the repository")
 	}
 	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
-	if err != nil {
-		if isTrueAt(s.spec, "helm", "ignoreMissingValueFiles") {
-			return nil, "", nil
-		}
-		return nil, "", r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
+	switch isValues := slices.Contains(field, "valueFiles"); {
+	case err == nil:
+		return data, nil
+	case isValues && isTrueAt(s.spec, "helm", "ignoreMissingValueFiles"):
+		return nil, nil
+	case isValues:
+		return nil, r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
 	}
-	if err := yaml.Unmarshal(data, &values); err != nil {
-		return nil, "", r.fault(diag.CodeImportInvalid, s.app, field, file+" is not valid YAML: "+yamlReason(err), "correct the file")
-	}
-	return values, "", nil
+	return nil, r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the path")
 }
