@@ -30,7 +30,7 @@ func YAMLDocuments(text []byte) iter.Seq2[*yaml.Node, error] {
 // prefixes. Of several messages it returns the first, and how many there are besides.
 func YAMLMessage(err error) string {
 	msg := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: "} {
+	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: while decoding JSON: ", "yaml: "} {
 		msg = strings.TrimPrefix(msg, prefix)
 	}
 	more := ""
@@ -40,5 +40,12 @@ func YAMLMessage(err error) string {
 			more = fmt.Sprintf(" (and %d more)", strings.Count(rest, "\n")+1)
 		}
 	}
-	return strings.Join(strings.Fields(msg), " ") + more
+	msg = strings.Join(strings.Fields(msg), " ")
+	if field, got, want, ok := WrongTypeIn(msg); ok {
+		if field != "" {
+			field += " is "
+		}
+		msg = wrongType.ReplaceAllLiteralString(msg, field+got+", where "+want+" is expected")
+	}
+	return msg + more
 }

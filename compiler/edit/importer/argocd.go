@@ -175,7 +175,8 @@ func (r *argoReader) leaveOut(d *Document, kind, name string, err error) {
 func (r *argoReader) releases() error {
 	for i := 0; i < len(r.apps); i++ { // charts may add more
 		a := r.apps[i]
-		if err := r.override(a); err != nil {
+		err := applicationTypes.check("Argo CD", a.content, func(field ...string) diag.Pos { return r.at(a, field) })
+		if err = cmp.Or(err, r.override(a)); err != nil {
 			r.drop(a, nil, err)
 			continue
 		}

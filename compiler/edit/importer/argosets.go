@@ -39,6 +39,9 @@ func (r *argoReader) expand(d *Document, content map[string]any) error {
 	for _, o := range listAt(content, "spec", "goTemplateOptions") {
 		s.options = append(s.options, fmt.Sprint(o))
 	}
+	if err := setTypes.check("Argo CD", content, d.At); err != nil {
+		return err
+	}
 	r.model.Note(accountFor(content, s.title(), setTable, d.At)...)
 	var apps []*app
 	for i, g := range listAt(content, "spec", "generators") {

@@ -22,10 +22,18 @@ var functions = func() template.FuncMap {
 		text, err := yaml.Marshal(v)
 		return strings.TrimSuffix(string(text), "\n"), err
 	}
-	f["fromYaml"] = func(text string) (m map[string]any, err error) { return m, yaml.Unmarshal([]byte(text), &m) }
-	f["fromYamlArray"] = func(text string) (l []any, err error) { return l, yaml.Unmarshal([]byte(text), &l) }
+	f["fromYaml"] = decodedYAML[map[string]any]
+	f["fromYamlArray"] = decodedYAML[[]any]
 	return f
 }()
+
+// decodedYAML returns the value of a YAML text.
+func decodedYAML[T any](text string) (out T, err error) {
+	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
+		return out, errors.New(yamlReason(err))
+	}
+	return out, nil
+}
 
 // errMissing is the cause of a fault of a template whose parameter is missing.
 var errMissing = errors.New("a parameter is missing")

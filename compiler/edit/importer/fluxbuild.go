@@ -69,7 +69,7 @@ func (s *fluxState) build(k *kustomization) ([]*fluxObject, error) {
 	}
 	built, err := s.opts.ProveWith.Build(s.ctx, s.Work, k.dir, s.fetch.Get)
 	if err := errors.Join(err, restore()); err != nil {
-		return nil, s.moved(err, file, lines)
+		return nil, s.moved(err, k, file, lines)
 	}
 	k.differs = built.Differs
 	for _, d := range built.Unmatched {
@@ -123,10 +123,14 @@ func extend(original []byte, content map[string]any) (text []byte, lines int, er
 	return all, 0, nil
 }
 
-// moved returns faults of a build with positions in the repository. Positions in the
-// changed kustomization file have lines up to the last one that did not change.
-func (s *fluxState) moved(err error, changed string, lines int) error {
+// moved returns faults of a build with positions in the repository. Those in the part of the
+// changed kustomization file that is not in the repository are faults of the Kustomization.
+func (s *fluxState) moved(err error, k *kustomization, changed string, lines int) error {
+	isGenerated := !s.exists(path.Dir(changed), path.Base(changed))
 	return diag.Moved(err, func(p diag.Pos) diag.Pos {
+		if at := s.at(k.fluxObject, "spec"); p.File == changed && (isGenerated || p.Line > lines) && at.File != "" {
+			return at
+		}
 		if p.File == changed && p.Line > lines {
 			p.Line, p.Col = 0, 0
 		}

@@ -175,6 +175,9 @@ func (s *fluxState) locate(k *kustomization) (bool, error) {
 		return true, nil
 	}
 	k.isLocated = true
+	if err := s.checkTypes(k.fluxObject, kustomizationTypes); err != nil {
+		return false, err
+	}
 	dir, why, do := s.sourcePath(k.fluxObject, k.spec)
 	if why != "" {
 		s.account(k.fluxObject, kustomizationTable)
@@ -227,6 +230,11 @@ func (k *kustomization) remote() string {
 		}
 	}
 	return ""
+}
+
+// checkTypes returns the faults of fields of an object that have wrong types.
+func (s *fluxState) checkTypes(o *fluxObject, types FieldTypes) error {
+	return types.check("Flux", o.content, func(path ...string) diag.Pos { return s.at(o, path...) })
 }
 
 // checkCycles reports Kustomizations that depend on each other.

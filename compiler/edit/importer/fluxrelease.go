@@ -168,6 +168,9 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 
 // helmRelease returns the release of a HelmRelease.
 func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
+	if err := s.checkTypes(o, helmReleaseTypes); err != nil {
+		return nil, err
+	}
 	spec := mapAt(o.content, "spec")
 	r := &Release{
 		Name: s.byRelease[o.key()], Namespace: cmp.Or(textAt(spec, "targetNamespace"), o.namespace(), "default"),

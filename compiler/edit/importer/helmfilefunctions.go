@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -146,7 +147,7 @@ func toYAML(v any) (string, error) {
 func fromYAML(text string) (any, error) {
 	var v any
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		return nil, err
+		return nil, errors.New(yamlReason(err))
 	}
 	return plainValue(v), nil
 }

@@ -290,7 +290,7 @@ func (e *environmentRun) renderAll(d *helmfileRelease, v any, field ...string) (
 	}
 	out, err := fromYAML(text)
 	if err != nil {
-		return nil, d.fault(diag.CodeImportTemplate, field, "the rendered text is not valid YAML: "+yamlReason(err), "correct the template")
+		return nil, d.fault(diag.CodeImportTemplate, field, "the rendered text is not valid YAML: "+err.Error(), "correct the template")
 	}
 	return out, nil
 }

@@ -104,24 +104,14 @@ func (r *helmfileReader) newState(dir string, s *Document, content map[string]an
 	for _, key := range mapFields {
 		st.maps[key] = map[string]item{}
 	}
-	var faults diag.List
 	root := item{value: content, doc: s}
-	bad := func(key, want string) {
-		faults.Add(root.fault(diag.CodeImportInvalid, key, key+" is not a "+want, "correct the helmfile", key))
-	}
 	for _, key := range sortedKeys(content) {
 		v := content[key]
 		switch {
 		case v == nil:
 		case slices.Contains(listFields, key):
-			if _, ok := v.([]any); !ok {
-				bad(key, "list")
-			}
 			st.lists[key] = root.below(key)
 		case slices.Contains(mapFields, key):
-			if _, ok := v.(map[string]any); !ok {
-				bad(key, "map")
-			}
 			for name, below := range mapAt(v) {
 				st.maps[key][name] = item{value: below, doc: s, path: []string{key, name}}
 			}
@@ -129,14 +119,7 @@ func (r *helmfileReader) newState(dir string, s *Document, content map[string]an
 			st.single[key] = item{value: v, doc: s, path: []string{key}}
 		}
 	}
-	for _, key := range []string{"releases", "repositories"} {
-		for _, i := range st.lists[key] {
-			if _, ok := i.value.(map[string]any); !ok {
-				faults.Add(i.fault(diag.CodeImportInvalid, key, "an element of "+key+" is not a map", "correct the helmfile"))
-			}
-		}
-	}
-	return st, faults.Err()
+	return st, helmfileTypes.check("helmfile", content, root.at)
 }
 
 // text returns a single value that is a string.

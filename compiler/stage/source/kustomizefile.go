@@ -99,10 +99,7 @@ func (b *build) decode(f *kustomizeFile) *kustomizeFile {
 	return f
 }
 
-var (
-	unknownField       = regexp.MustCompile(`unknown field "(.*)"$`)
-	kustomizeWrongType = regexp.MustCompile(`cannot unmarshal (\w+) into Go (?:struct field \w+\.(\S+)|value) of type (\S+)`)
-)
+var unknownField = regexp.MustCompile(`unknown field "(.*)"$`)
 
 // mistyped returns the fault of a file that kustomize cannot decode.
 func (f *kustomizeFile) mistyped(err error) (pos diag.Pos, msg, hint string) {
@@ -111,30 +108,14 @@ func (f *kustomizeFile) mistyped(err error) (pos diag.Pos, msg, hint string) {
 		pos := f.key(m[1])
 		return pos, "kustomizations have no field " + m[1], cmp.Or(diag.DidYouMean(m[1], fields()), "remove it")
 	}
-	if m := kustomizeWrongType.FindStringSubmatch(text); m != nil {
-		msg := kustomizeKindOf(m[1]) + ", where kustomize expects " + kustomizeKindOf(m[3])
-		if m[2] == "" {
-			return diag.Pos{File: f.name}, msg, "write " + kustomizeKindOf(m[3])
+	if field, got, want, ok := fleet.WrongTypeIn(text); ok {
+		msg := got + ", where kustomize expects " + want
+		if field == "" {
+			return diag.Pos{File: f.name}, msg, "write " + want
 		}
-		keys := strings.Split(m[2], ".")
-		return f.key(keys[len(keys)-1]), m[2] + " is " + msg, "write " + kustomizeKindOf(m[3])
+		return f.key(field[strings.LastIndex(field, ".")+1:]), field + " is " + msg, "write " + want
 	}
 	return diag.Pos{File: f.name}, shorten(text), "correct the file"
-}
-
-// kustomizeKindOf returns the YAML name for a type of JSON or Go.
-func kustomizeKindOf(typ string) string {
-	switch {
-	case typ == "array" || strings.HasPrefix(typ, "[]"):
-		return "a list"
-	case typ == "string":
-		return "a text"
-	case typ == "bool":
-		return "true or false"
-	case typ == "number" || strings.HasPrefix(typ, "int"):
-		return "a number"
-	}
-	return "a map"
 }
 
 // fields are the names of a kustomization's fields.

@@ -38,7 +38,7 @@ var (
 	plugins  = regexp.MustCompile(`^failed to load generator: `)
 	address  = regexp.MustCompile(`^merging from generator &\{.*?\}: `)
 	noMeta   = regexp.MustCompile(`^missing Resource metadata$`)
-	noName   = regexp.MustCompile(`^missing metadata\.name in object .*$`)
+	noName   = regexp.MustCompile(`^missing (kind|metadata\.name) in object .*$`)
 )
 
 // noise are prefixes of causes without information.
@@ -69,7 +69,7 @@ func shorten(text string) string {
 		text = config.ReplaceAllString(text, "$1: $2")
 		text = address.ReplaceAllString(plugins.ReplaceAllString(text, ""), "")
 		text = noMeta.ReplaceAllString(text, "a document without apiVersion, kind and metadata")
-		text = noName.ReplaceAllString(text, "an object without metadata.name")
+		text = noName.ReplaceAllString(text, "an object without $1")
 	}
 	return strings.ReplaceAll(diag.Start(text, 400), "'/", "'")
 }
