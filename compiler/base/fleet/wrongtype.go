@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,9 @@ func WrongTypeIn(msg string) (field, got, want string, ok bool) {
 	if m == nil {
 		return "", "", "", false
 	}
-	return m[2], TypeName(m[1]), TypeName(m[3]), true
+	isEmbedded := func(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
+	path := slices.DeleteFunc(strings.Split(m[2], "."), isEmbedded)
+	return strings.Join(path, "."), TypeName(m[1]), TypeName(m[3]), true
 }
 
 // TypeName returns the words for a type of Go, JSON or YAML.

@@ -109,13 +109,48 @@ func (f *kustomizeFile) mistyped(err error) (pos diag.Pos, msg, hint string) {
 		return pos, "kustomizations have no field " + m[1], cmp.Or(diag.DidYouMean(m[1], fields()), "remove it")
 	}
 	if field, got, want, ok := fleet.WrongTypeIn(text); ok {
-		msg := got + ", where kustomize expects " + want
-		if field == "" {
-			return diag.Pos{File: f.name}, msg, "write " + want
+		msg, hint := got+", where kustomize expects "+want, "write "+want
+		if want == "a text" && (got == "a number" || got == "true or false") {
+			hint = "put it into quotes"
 		}
-		return f.key(field[strings.LastIndex(field, ".")+1:]), field + " is " + msg, "write " + want
+		if field == "" {
+			return diag.Pos{File: f.name}, msg, hint
+		}
+		if n, path := valueWith(follow(f.doc), strings.Split(field, "."), got, false); n != nil {
+			return f.place(n), path + " is " + msg, hint
+		}
+		return f.key(field[strings.LastIndex(field, ".")+1:]), field + " is " + msg, hint
 	}
 	return diag.Pos{File: f.name}, shorten(text), "correct the file"
+}
+
+// valueWith returns the place of the first value with a type at a path of keys, or in the map or
+// list there unless it isElement, and its path. It searches all elements of lists on the way.
+func valueWith(n *yaml.Node, keys []string, typ string, isElement bool) (at *yaml.Node, path string) {
+	n = follow(n)
+	if tag := n.ShortTag(); len(keys) == 0 && tag != "!!null" && fleet.TypeName(strings.TrimPrefix(tag, "!!")) == typ {
+		return n, ""
+	}
+	if isElement {
+		return nil, ""
+	}
+	for i, c := range n.Content {
+		name, below := strconv.Itoa(i), keys
+		if n.Kind == yaml.MappingNode {
+			if i%2 == 0 || len(keys) > 0 && !strings.EqualFold(n.Content[i-1].Value, keys[0]) {
+				continue
+			}
+			name, below = n.Content[i-1].Value, keys[min(1, len(keys)):]
+		}
+		at, path := valueWith(c, below, typ, len(keys) == 0)
+		if at != nil && path == "" && n.Kind == yaml.MappingNode {
+			at = n.Content[i-1]
+		}
+		if at != nil {
+			return at, strings.TrimSuffix(name+"."+path, ".")
+		}
+	}
+	return nil, ""
 }
 
 // fields are the names of a kustomization's fields.

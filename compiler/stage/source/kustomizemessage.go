@@ -44,7 +44,7 @@ var (
 // noise are prefixes of causes without information.
 var noise = []string{
 	"accumulating resources: ", "accumulating components: ", "invalid Kustomization: ", "json: ",
-	"MalformedYAMLError: ", "yaml: ", "loading generator plugins: ",
+	"MalformedYAMLError: ", "yaml: ", "loading generator plugins: ", "error unmarshaling JSON: while decoding JSON: ",
 }
 
 // shorten returns the innermost cause of a kustomize error on one line.
@@ -96,13 +96,78 @@ func innermost(text string) string {
 }
 
 var (
-	noTarget  = regexp.MustCompile(`no matches for Id (\S+); failed to find unique target`)
-	manyMatch = regexp.MustCompile(`multiple matches for Id (\S+); failed to find unique target`)
-	twice     = regexp.MustCompile(`may not add resource with an already registered id: (\S+)`)
-	noMerge   = regexp.MustCompile(`Kind:"(\w*)".*Name:"([^"]*)".* does not exist; cannot merge or replace`)
-	noSource  = regexp.MustCompile(`^nothing selected by (\S+)`)
-	noField   = regexp.MustCompile(`operation does not apply: doc is missing (?:path|key): "?([^":]+)`)
+	noTarget      = regexp.MustCompile(`no matches for Id (\S+); failed to find unique target`)
+	manyMatch     = regexp.MustCompile(`multiple matches for Id (\S+); failed to find unique target`)
+	twice         = regexp.MustCompile(`may not add resource with an already registered id: (\S+)`)
+	noMerge       = regexp.MustCompile(`Kind:"(\w*)".*Name:"([^"]*)".* does not exist; cannot merge or replace`)
+	noSource      = regexp.MustCompile(`^nothing selected by (\S+)`)
+	noSourceField = regexp.MustCompile("^fieldPath `(.*)` is missing for replacement source (\\S+)$")
+	noField       = regexp.MustCompile(`operation does not apply: doc is missing (?:path|key): "?([^":]+)`)
 )
+
+// A translation is the text and the hint for a message of kustomize, with $1 for the first group of
+// the pattern.
+type translation struct {
+	pattern    *regexp.Regexp
+	text, hint string
+	// field is that of the kustomization with the mistake. If it is patches, the patch with the first
+	// group in its text is meant; if it is generators, the one with this name.
+	field string
+}
+
+// translations are those of the usual mistakes.
+var translations = []translation{
+	{
+		regexp.MustCompile(`^resource with name (\S+) does not match a config`), "replicas has $1, but no Deployment or other object with replicas has this name",
+		"correct the name, or write a patch for other kinds", "replicas",
+	},
+	{regexp.MustCompile(`^error in remove for path: '/?(\S+)': `), "a JSON patch removes /$1, which is not there", "correct the path, or leave the operation out", "patches"},
+	{regexp.MustCompile(`^error in \w+ for path: '/?(\S+)': .*index`), "a JSON patch changes /$1, and the list is shorter", "correct the index, or use - for the end of the list", "patches"},
+	{regexp.MustCompile(`^testing value (\S+) failed: `), "a JSON patch tests $1, which is missing or has another value", "correct the value, or leave the test out", "patches"},
+	{regexp.MustCompile(`^Unexpected kind: (\S+)`), "a JSON patch has the unknown op $1", "use one of add, remove, replace, move, copy and test", "patches"},
+	{regexp.MustCompile(`^(\w+) operation failed to decode path`), "the operation $1 of a JSON patch has no path", "write path: /FIELD", "patches"},
+	{regexp.MustCompile("^error parsing regexp: (.*): `.*`$"), "the target of a patch is not a valid regular expression: $1", "correct the target", "patches"},
+	{regexp.MustCompile(`^PatchTransformer: must specify one of patch and path`), "a patch has neither patch nor path", "write the patch, or the path of its file", "patches"},
+	{
+		regexp.MustCompile(`invalid literal source .*, expected key=value`), "a literal of a generator has no key",
+		"write it as KEY=VALUE", "literals",
+	},
+	{regexp.MustCompile(`^a configmap must have a name`), "a generator of a ConfigMap has no name", "write its name", "configMapGenerator"},
+	{regexp.MustCompile(`^a secret must have a name`), "a generator of a Secret has no name", "write its name", "secretGenerator"},
+	{regexp.MustCompile("^(?:configmap|secret) (\\S+) illegally repeats the key `(.*)`"), "the generator of $1 has the key $2 twice", "remove one of them", "generators"},
+	{
+		regexp.MustCompile(`Name:"([^"]*)".* exists; can not use behavior`), "a generator makes $1, which exists already",
+		"give it another name, or write behavior: merge or replace", "generators",
+	},
+	{
+		regexp.MustCompile(`apiVersion for \w+ should be (\S+)`), "the apiVersion of the kustomization is unknown",
+		"write apiVersion: $1", "apiVersion",
+	},
+	{regexp.MustCompile(`^unknown field "(.*)"$`), "a file of the configurations has the unknown field $1", "remove it", "configurations"},
+}
+
+// translated returns the fault for a message of kustomize.
+func (b *build) translated(f *kustomizeFile, text string) (pos diag.Pos, msg, hint string) {
+	for _, t := range translations {
+		at := t.pattern.FindStringSubmatchIndex(text)
+		if at == nil {
+			continue
+		}
+		expand := func(words string) string { return string(t.pattern.ExpandString(nil, words, text, at)) }
+		switch pos = f.pos(t.field); t.field {
+		case "literals":
+			pos = f.key(t.field)
+		case "patches":
+			if found := b.patchWith(f, expand("$1")); found.Line > 0 {
+				pos = found
+			}
+		case "generators":
+			pos = b.generatorOf(f, expand("$1"))
+		}
+		return pos, expand(t.text), expand(t.hint)
+	}
+	return diag.Pos{File: f.name}, text, "correct the kustomization"
+}
 
 // failed returns the fault of a failed build.
 func (b *build) failed(top *kustomizeFile, err error) error {
@@ -138,6 +203,10 @@ func (b *build) failed(top *kustomizeFile, err error) error {
 	case noSource.MatchString(text):
 		pos, hint = f.pos("replacements"), "correct the source, or add the object"
 		text = "the source of a replacement matches nothing: " + object(noSource.FindStringSubmatch(text)[1])
+	case noSourceField.MatchString(text):
+		m := noSourceField.FindStringSubmatch(text)
+		pos, hint = f.pos("replacements"), "correct the fieldPath of the source"
+		text = "the source of a replacement, " + object(m[2]) + ", has no field " + m[1]
 	case strings.Contains(text, "replacement"):
 		pos, hint = f.pos("replacements"), "correct the fieldPaths, or set options: {create: true}"
 	case strings.Contains(text, "SM or JSON patch from ["):
@@ -147,6 +216,8 @@ func (b *build) failed(top *kustomizeFile, err error) error {
 		field := noField.FindStringSubmatch(text)[1]
 		pos, hint = b.patchWith(f, field), "correct the path, or use op: add"
 		text = "a JSON patch changes " + field + ", which is not there"
+	default:
+		pos, text, hint = b.translated(f, text)
 	}
 	return b.at(diag.CodeKustomization, pos, text, hint)
 }
