@@ -79,7 +79,7 @@ func (x *explanation) unknownField([]string) {
 		x.Hint = "run fleetc fix, which renames it in CUE files, and rename it by hand elsewhere"
 		return
 	}
-	if ExplainIndentation(x.root, x.Diag) || x.Hint != "" {
+	if ExplainIndentation(x.root, x.Diag) || x.Hint != "" || x.releaseKey() {
 		return
 	}
 	line, col := x.line()
