@@ -61,7 +61,17 @@ func withExit(ctx context.Context, end func(status int)) (context.Context, *exit
 }
 
 // notify sends the signals that end a command to e.
-func (e *exit) notify() { signal.Notify(e.signals, os.Interrupt, syscall.SIGTERM) }
+func (e *exit) notify() { signal.Notify(e.signals, endSignals()...) }
+
+// endSignals returns the signals that end a command. SIGHUP, which a terminal sends when it
+// closes, is not one of them if nohup ignores it.
+func endSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
 
 // endAtOnce lets the next signal end the process at once, and not by its own code: an
 // evaluation that takes much memory can delay that code.

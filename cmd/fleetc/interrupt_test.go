@@ -47,7 +47,8 @@ func TestInterrupt(t *testing.T) {
 		"vet", "vet --render", "list", "build a", "export --out out", "explain a releases", "compare a b", "diff --against git:HEAD",
 		"apply --dry-run", "destroy a --dry-run", "test", "status", "affected --since git:HEAD", "history a",
 	} {
-		signal := []os.Signal{os.Interrupt, syscall.SIGTERM}[i%2]
+		signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+		signal := signals[i%len(signals)]
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			checkInterrupted(t, dir, strings.Fields(args), signal)

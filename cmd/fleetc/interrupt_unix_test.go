@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,5 +67,17 @@ func TestInterruptServer(t *testing.T) {
 	}
 	if _, err := os.Stat(clones[0]); !os.IsNotExist(err) {
 		t.Errorf("the clone is left: %v", err)
+	}
+}
+
+// TestEndSignals leaves a SIGHUP alone that nohup ignores.
+func TestEndSignals(t *testing.T) {
+	if !slices.Contains(endSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP does not end commands")
+	}
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if slices.Contains(endSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP ends commands although it is ignored")
 	}
 }
