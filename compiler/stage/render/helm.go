@@ -41,6 +41,10 @@ func (j *job) fault(code diag.Code, hint, format string, args ...any) *diag.Diag
 func (j *job) doesNotRender(reason any) error {
 	err, _ := reason.(error)
 	code, hint := diag.CodeTemplate, "set the value that the message names, or correct the template"
+	if c, ok := errors.AsType[*complaint](err); ok && strings.TrimSpace(c.msg) == "" {
+		reason = strings.TrimRight(err.Error(), ": ") + ": it fails without a message: a value that it needs is missing or wrong"
+		hint = "set the value that this line of the template reads, or correct the template"
+	}
 	if _, ok := errors.AsType[*stopError](err); ok {
 		code, hint = diag.CodeRenderLimits, "lower the values that set counts, or correct the template that the message names"
 	}

@@ -198,6 +198,19 @@ fleet.cue:3:2: releases.rel: chart charts/app: Chart.yaml has no name [FL1306]
 fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:2:3: set host [FL1502]
     hint: set the value that the message names, or correct the template
 `},
+		{"required without a message", `
+-- templates/a.yaml --
+
+{{ required "" .Values.host }}`, "", `
+fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:2:3: it fails without a message: a value that it needs is missing or wrong [FL1502]
+    hint: set the value that this line of the template reads, or correct the template
+`},
+		{"fail without a message", `
+-- templates/a.yaml --
+{{ fail " " }}`, "", `
+fleet.cue:3:2: releases.rel: chart charts/app does not render: app/templates/a.yaml:1:3: it fails without a message: a value that it needs is missing or wrong [FL1502]
+    hint: set the value that this line of the template reads, or correct the template
+`},
 		{"template error", `
 -- templates/a.yaml --
 {{ .Values.a.b.c }}`, "", `
