@@ -46,11 +46,20 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	wrong := unify.SharedLines(e.All().Clusters, f.checkValues(ctx, e.All(), c.ReuseFrom))
+	wrong := unify.SharedLines(e.All().Clusters, f.checkValues(ctx, e.All(), c.ReuseFrom), f.gitVersion)
 	checked := diag.All(fleet.WithForms(diag.MisreadCUE(e.Dir, wrong).Err(), e.All().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.Faults, checked))
 	return f, faults.Err()
+}
+
+// gitVersion returns the version in the Chart.yaml of a chart from git; empty for another chart, and
+// for one that is not found.
+func (f *Fleet) gitVersion(ref fleet.ChartRef) string {
+	if ch, ok := f.Charts[ref]; ok && ch.Chart != nil && ref.Git.URL != "" {
+		return ch.Metadata().Version
+	}
+	return ""
 }
 
 // FindCharts finds each chart of a fleet once.

@@ -10,8 +10,9 @@ import (
 )
 
 // SharedLines returns faults of values with other hints where the line is right for clusters
-// with another version of the chart: to remove or correct it there would break these.
-func SharedLines(clusters []*fleet.Cluster, faults diag.List) diag.List {
+// with another version of the chart: to remove or correct it there would break these. gitVersion
+// returns the version in the Chart.yaml of a chart from git; empty for an unknown one.
+func SharedLines(clusters []*fleet.Cluster, faults diag.List, gitVersion func(fleet.ChartRef) string) diag.List {
 	type value struct {
 		path string
 		at   diag.Pos
@@ -30,19 +31,19 @@ func SharedLines(clusters []*fleet.Cluster, faults diag.List) diag.List {
 	for _, d := range faults {
 		if len(d.At) > 0 && len(d.Clusters) > 0 {
 			own, other := versionsOf(clusters, faulty[value{d.Path, d.At[0]}], byID[d.Clusters[0]], d)
-			d = withVersions(d, own, other)
+			d = withVersions(d, own, other, gitVersion)
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// versionsOf returns the version of the chart in a cluster with a fault, and that in a cluster
-// that has the value without the fault. It returns none if all such clusters have the same.
-func versionsOf(clusters []*fleet.Cluster, faulty []string, of *fleet.Cluster, d *diag.Diag) (own, other string) {
+// versionsOf returns the chart in a cluster with a fault, and that in a cluster that has the value
+// without the fault. It returns none if all such clusters have the same.
+func versionsOf(clusters []*fleet.Cluster, faulty []string, of *fleet.Cluster, d *diag.Diag) (own, other fleet.ChartRef) {
 	keys, ok := fleet.ParseField(d.Path)
 	if !ok || len(keys) < 4 || keys[0] != "releases" || of == nil || of.Release(keys[1]) == nil {
-		return "", ""
+		return own, other
 	}
 	pin := of.Release(keys[1]).Chart
 	for _, c := range clusters {
@@ -51,15 +52,29 @@ func versionsOf(clusters []*fleet.Cluster, faulty []string, of *fleet.Cluster, d
 			continue
 		}
 		if fleet.IsWithin("environments/"+c.ID, path.Dir(d.At[0].File)) && r.Values.At(keys[3:]...) != nil {
-			return cmp.Or(pin.Version, pin.Git.Ref), cmp.Or(r.Chart.Version, r.Chart.Git.Ref)
+			return pin, r.Chart
 		}
 	}
-	return "", ""
+	return own, other
 }
 
-// withVersions returns a fault with the hint for a line that another version of the chart needs.
-func withVersions(d *diag.Diag, own, other string) *diag.Diag {
-	if own == "" || other == "" {
+// commitLength is the length of a full commit hash.
+const commitLength = 40
+
+// withVersions returns a fault with the hint for a line that another version of the chart needs. The
+// commits of charts from git are named only if their versions are equal.
+func withVersions(d *diag.Diag, own, other fleet.ChartRef, gitVersion func(fleet.ChartRef) string) *diag.Diag {
+	version := func(ref fleet.ChartRef) string {
+		if len(ref.Git.Ref) == commitLength {
+			return gitVersion(ref)
+		}
+		return cmp.Or(ref.Version, ref.Git.Ref)
+	}
+	before, after := version(other), version(own)
+	if before == after {
+		before, after = other.Git.Ref, own.Git.Ref
+	}
+	if before == "" || after == "" {
 		return d
 	}
 	with := ""
@@ -68,6 +83,6 @@ func withVersions(d *diag.Diag, own, other string) *diag.Diag {
 	}
 	out := *d
 	out.Fixes = nil
-	out.Hint = "other clusters need this line for version " + other + " of the chart: move it to their layers, or override a default " + with + "where version " + own + " is selected"
+	out.Hint = "other clusters need this line for version " + before + " of the chart: move it to their layers, or override a default " + with + "where version " + after + " is selected"
 	return &out
 }
