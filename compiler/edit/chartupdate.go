@@ -172,11 +172,24 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 	if err != nil {
 		return err
 	}
+	wanted := p.versions[0]
+	isReplaced := func(r *fleet.Release) bool {
+		return slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool {
+			return pin.Ref == r.Chart && pin.Version == wanted.Version && pin.Ref.Digest != wanted.Ref.Digest
+		})
+	}
 	releases := map[string]bool{}
 	for _, c := range f.Clusters {
-		if fleet.IsWithin("environments/"+c.ID, layer.Dir) {
-			for _, r := range p.uses(c) {
+		isIn := fleet.IsWithin("environments/"+c.ID, layer.Dir)
+		for _, r := range p.uses(c) {
+			if isIn {
 				releases[r.Name] = true
+			} else if isReplaced(r) {
+				return &diag.Diag{
+					Code: diag.CodeNoVersion, At: []diag.Pos{{File: p.pkg.File}},
+					Msg:  "both charts have the version " + wanted.Version + ", and " + c.ID + ", which is not in the layer, uses the pinned one",
+					Hint: "write another version into Chart.yaml of the new one, or leave out --in to update all clusters",
+				}
 			}
 		}
 	}
@@ -187,7 +200,6 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 			Hint: "name another layer with --in",
 		}
 	}
-	wanted := p.versions[0]
 	for _, release := range slices.Sorted(maps.Keys(releases)) {
 		if _, err := load.SetVersion(p.root, layer, release, wanted.Version, p.edits); err != nil {
 			return err
