@@ -27,6 +27,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -35,6 +37,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -153,4 +156,42 @@ func checkDate(date string) error {
 		return &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid date", date), Hint: "write it as in 2026-12-31"}
 	}
 	return nil
+}
+
+// Results returns the store of results. It is disabled without a build and with NoCache.
+func (c *Compiler) Results() *cache.Store {
+	dir := c.resultsDir()
+	if c.NoCache {
+		dir = ""
+	}
+	return cache.New(c.Build, dir, c.ReadOnlyCache)
+}
+
+// CleanCache removes the results of earlier runs, of all builds.
+func (c *Compiler) CleanCache() error {
+	if err := os.RemoveAll(c.resultsDir()); err != nil {
+		return fmt.Errorf("clean the cache: %w", err)
+	}
+	return nil
+}
+
+// resultsDir returns the directory of results; empty when the user has no cache directory.
+func (c *Compiler) resultsDir() string {
+	if dir := c.CacheDir(); dir != "" {
+		return filepath.Join(dir, "results")
+	}
+	return ""
+}
+
+// CacheDir returns the cache directory for charts and results; empty when the user has no
+// cache directory.
+func (c *Compiler) CacheDir() string {
+	if c.Cache != "" {
+		return c.Cache
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(user, "fleetc")
 }

@@ -1,5 +1,21 @@
 package query
 
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
+)
+
 // A Report holds the facts of some clusters of a fleet.
 type Report struct {
 	Fleet       string             `json:"fleet"` // path of the module
@@ -205,4 +221,95 @@ type ReportLiveFinding struct {
 	Reason string   `json:"reason"`
 	Fields []string `json:"fields,omitempty"` // paths
 	By     []string `json:"by,omitempty"`     // managers of the fields
+}
+
+// CheckReportFile returns a fault for a file that a report must not replace: one in .git or among
+// the files of the fleet, and a directory, device or pipe.
+func CheckReportFile(c *compiler.Compiler, file string) error {
+	if err := deliver.CheckOutput(c, file); err != nil {
+		for _, d := range diag.All(err) {
+			d.Hint = "write the report to another file, such as report.html"
+		}
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().IsRegular() {
+		return nil
+	}
+	kind := "not a regular file"
+	if info.IsDir() {
+		kind = "a directory"
+	}
+	return &diag.Diag{Code: diag.CodeFileSystem, Msg: diag.Visible(file, diag.MaxText) + " is " + kind, Hint: "name the file, such as report.html"}
+}
+
+// WriteReportFile writes the page to a file. It replaces the file when all bytes are written. A
+// file that exists keeps its permissions, and a symbolic link keeps its target.
+func WriteReportFile(file string, r *Report) error {
+	text, err := r.HTML()
+	if err != nil {
+		return err
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	err = fleet.Replacement{File: file, Temp: ".report-" + rand.Text()}.Write(text)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return &diag.Diag{
+			Code:  diag.CodeFileSystem,
+			Msg:   "cannot write the report: " + e.Err.Error(),
+			Hint:  "name a file in a directory that exists and that you can write to",
+			Cause: err,
+		}
+	}
+	return err
+}
+
+// A linker makes links to lines of the repository.
+type linker struct{ template string }
+
+// newLinker checks a template. It accepts only http and https, because URLs of other schemes
+// can run code.
+func newLinker(template string) (linker, error) {
+	if template == "" {
+		return linker{}, nil
+	}
+	const file = "file.invalid"
+	u, err := url.Parse(strings.NewReplacer("{file}", file, "{line}", "1").Replace(template))
+	if err == nil && u.User != nil {
+		return linker{}, &diag.Diag{
+			Code: diag.CodeURLCredentials,
+			Msg:  "the link template has a user or password, which each link would show",
+			Hint: "remove the part before the @ of its host",
+		}
+	}
+	if err != nil || strings.Contains(u.Host, file) || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || !strings.Contains(template, "{file}") {
+		return linker{}, &diag.Diag{
+			Code: diag.CodeFlagValue,
+			Msg:  "invalid link template " + diag.Visible(template, diag.MaxText),
+			Hint: "write it as https://github.com/example/infra/blob/main/{file}#L{line}",
+		}
+	}
+	return linker{template}, nil
+}
+
+// link returns the URL of a line.
+func (l linker) link(file string, line int) string {
+	if l.template == "" {
+		return ""
+	}
+	parts := strings.Split(file, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return strings.NewReplacer("{file}", strings.Join(parts, "/"), "{line}", strconv.Itoa(max(1, line))).Replace(l.template)
+}
+
+// place returns the place of a position; nil for one outside of the fleet's files.
+func (l linker) place(p diag.Pos) *ReportPlace {
+	isPin := strings.HasPrefix(p.File, "environments/charts/") // generated, and in the repository
+	if !p.IsValid() || diag.IsTypeFile(p.File) && !isPin || filepath.IsAbs(p.File) || strings.HasPrefix(p.File, "../") {
+		return nil
+	}
+	return &ReportPlace{p.File, p.Line, l.link(p.File, p.Line)}
 }

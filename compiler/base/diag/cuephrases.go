@@ -2,6 +2,8 @@ package diag
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -71,3 +73,30 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^preference mark not allowed at this position$`), CodeSyntax, orSlip(saying("* marks the default among several values, and there is only one value here", `write the string "*", or refer to a shared value by its name: _shared`))},
 	}
 })
+
+// alternatives are the disjunctions for which CUE reports the error of each alternative, after
+// an error that only counts them.
+type alternatives struct {
+	of     map[string]bool     // paths of disjunctions
+	causes map[string][]string // by path, messages that are not about one alternative
+}
+
+// add adds the fault of a path, in CUE's order; nil for an error that counts others.
+func (a *alternatives) add(path string, d *Diag) {
+	switch {
+	case d == nil:
+		a.of[path] = true
+	case causeOf(d) != d.Msg: // an interpolation that uses the field
+	case strings.HasPrefix(d.Msg, "invalid value"), conflict.MatchString(d.Msg) && !a.of[path]:
+		a.causes[path] = append(a.causes[path], d.Msg)
+	}
+}
+
+// withoutOthers removes conflicts with alternatives of a disjunction, such as its default, if
+// another error is the cause. For example, 0 for *2 | int & >=1 is too small.
+func (a *alternatives) withoutOthers(l List) List {
+	return slices.DeleteFunc(l, func(d *Diag) bool {
+		msg, causes := causeOf(d), a.causes[d.Path]
+		return a.of[d.Path] && len(causes) > 0 && conflict.MatchString(msg) && !slices.Contains(causes, msg)
+	})
+}

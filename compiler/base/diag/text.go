@@ -1,10 +1,12 @@
 package diag
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxClusters is the maximum number of cluster IDs that a fault lists.
@@ -74,4 +76,33 @@ func (d *Diag) where() string {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == d.Example })
 	}
 	return before + OneLine(JoinFirst(ids, maxClusters))
+}
+
+// NoTempFile returns the fault for an error of creating a temporary file or directory,
+// which a read-only file system of a container prevents.
+func NoTempFile(err error) error {
+	return &Diag{Code: CodeFileSystem, Msg: "cannot create a temporary file: " + err.Error(), Hint: "set TMPDIR to a writable directory", Cause: err}
+}
+
+const (
+	notUTF8    = "the file is not UTF-8"
+	saveAsUTF8 = "save it as UTF-8"
+)
+
+// NotUTF8 returns a fault at the first wrong byte of a file that is not UTF-8, nil for
+// other files.
+func NotUTF8(code Code, file string, data []byte) *Diag {
+	if utf8.Valid(data) {
+		return nil
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	pos := Pos{File: file, Line: 1 + bytes.Count(data[:at], []byte("\n")), Col: at - bytes.LastIndexByte(data[:at], '\n')}
+	return &Diag{Code: code, At: []Pos{pos}, Msg: notUTF8, Hint: saveAsUTF8}
 }

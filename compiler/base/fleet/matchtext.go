@@ -1,7 +1,10 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,4 +91,103 @@ func (c *Cluster) ReleaseChecks(releases []string) []RuleCheck {
 		}
 	}
 	return out
+}
+
+// A Text is a text in consecutive parts. Clusters share parts of their
+// objects' texts in memory.
+type Text [3][]byte
+
+// Len returns the length in bytes.
+func (t Text) Len() int { return len(t[0]) + len(t[1]) + len(t[2]) }
+
+// AppendTo appends the text to buf and returns the result.
+func (t Text) AppendTo(buf []byte) []byte {
+	return append(append(append(buf, t[0]...), t[1]...), t[2]...)
+}
+
+// Bytes returns a copy of the text.
+func (t Text) Bytes() []byte { return t.AppendTo(make([]byte, 0, t.Len())) }
+
+// String returns the text as a string.
+func (t Text) String() string { return string(t.Bytes()) }
+
+// Equal reports whether the text equals data.
+func (t Text) Equal(data []byte) bool {
+	if len(data) != t.Len() {
+		return false
+	}
+	for _, part := range t {
+		if !bytes.Equal(data[:len(part)], part) {
+			return false
+		}
+		data = data[len(part):]
+	}
+	return true
+}
+
+// Sum returns the digest of the text.
+func (t Text) Sum() Sum {
+	h := sha256.New()
+	for _, part := range t {
+		h.Write(part)
+	}
+	return Sum(h.Sum(nil))
+}
+
+// A Sum is the sha256 of a text.
+type Sum [sha256.Size]byte
+
+// String returns the sum as sha256:hex.
+func (s Sum) String() string { return "sha256:" + hex.EncodeToString(s[:]) }
+
+// A textSearch looks for any of several strings in a text, with the algorithm of Wu and
+// Manber ("A fast algorithm for multi-pattern searching", 1994): it reads few bytes of a
+// text that contains no part of them.
+type textSearch struct {
+	patterns []string
+	length   int // of the shortest pattern; at least 2
+	// shift is how far the search may move, by the last two bytes of the window: 0 where a
+	// pattern may begin at the window.
+	shift [1 << pairBits]uint8
+}
+
+// pairBits is the number of bits of two bytes that select a shift. Pairs may share an entry,
+// which then has the smaller shift.
+const pairBits = 12
+
+func newTextSearch(patterns ...string) *textSearch {
+	s := &textSearch{patterns: patterns, length: 255}
+	for _, p := range patterns {
+		s.length = min(s.length, len(p))
+	}
+	for i := range s.shift {
+		s.shift[i] = uint8(s.length - 1)
+	}
+	for _, p := range patterns {
+		for end := 2; end <= s.length; end++ {
+			i := lastPair(p[:end])
+			s.shift[i] = min(s.shift[i], uint8(s.length-end))
+		}
+	}
+	return s
+}
+
+// in reports whether the text contains one of the patterns.
+func (s *textSearch) in(text string) bool {
+	for end := s.length; end <= len(text); {
+		shift := s.shift[lastPair(text[:end])]
+		if shift == 0 {
+			if slices.ContainsFunc(s.patterns, func(p string) bool { return strings.HasPrefix(text[end-s.length:], p) }) {
+				return true
+			}
+			shift = 1
+		}
+		end += int(shift)
+	}
+	return false
+}
+
+// lastPair returns the index of a shift for the last two bytes of a text.
+func lastPair(text string) uint16 {
+	return (uint16(text[len(text)-2])<<(pairBits-8) ^ uint16(text[len(text)-1])) % (1 << pairBits)
 }

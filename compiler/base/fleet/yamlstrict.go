@@ -3,6 +3,9 @@ package fleet
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -130,4 +133,92 @@ func (c mergeCheck) isSame(merged *yaml.Node, key string, value *yaml.Node, dept
 		return c.isSame(more, key, value, depth+1)
 	}
 	return true
+}
+
+// YAMLDocuments yields the documents of a text. It ends after the first that does not parse, which
+// has an error.
+func YAMLDocuments(text []byte) iter.Seq2[*yaml.Node, error] {
+	return func(yield func(*yaml.Node, error) bool) {
+		decoder := yaml.NewDecoder(bytes.NewReader(text))
+		for {
+			var document yaml.Node
+			err := decoder.Decode(&document)
+			if errors.Is(err, io.EOF) || !yield(&document, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// YAMLMessage returns the message of an error of the YAML libraries in one line, without their
+// prefixes. Of several messages it returns the first, and how many there are besides.
+func YAMLMessage(err error) string {
+	msg := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: while decoding JSON: ", "yaml: "} {
+		msg = strings.TrimPrefix(msg, prefix)
+	}
+	more := ""
+	if all, ok := strings.CutPrefix(msg, "unmarshal errors:\n"); ok {
+		first, rest, ok := strings.Cut(all, "\n")
+		if msg = first; ok {
+			more = fmt.Sprintf(" (and %d more)", strings.Count(rest, "\n")+1)
+		}
+	}
+	msg = strings.Join(strings.Fields(msg), " ")
+	if field, got, want, ok := WrongTypeIn(msg); ok {
+		if field != "" {
+			field += " is "
+		}
+		msg = wrongType.ReplaceAllLiteralString(msg, field+got+", where "+want+" is expected")
+	}
+	return msg + more
+}
+
+const (
+	// MaxExpandedYAML limits the size of YAML with expanded aliases, in approximate bytes.
+	MaxExpandedYAML = 64 << 20
+
+	perNode = 16 // bytes that a node counts, besides its text
+)
+
+// ExpandedYAMLSize returns the approximate size of a node with expanded aliases, or more than
+// [MaxExpandedYAML]. isTooLarge reports whether the text of a scalar exceeds the limit, for
+// example because the text is YAML; it may be nil.
+func ExpandedYAMLSize(root *yaml.Node, isTooLarge func(text string) bool) int {
+	e := expansion{map[*yaml.Node]int{}, isTooLarge}
+	return e.size(root)
+}
+
+// An expansion measures a document.
+type expansion struct {
+	sizes      map[*yaml.Node]int // sizes of nodes with an anchor; -1 during the measurement
+	isTooLarge func(text string) bool
+}
+
+func (e expansion) size(n *yaml.Node) int {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Anchor != "" {
+		switch size, ok := e.sizes[n]; {
+		case ok && size < 0:
+			return MaxExpandedYAML + 1 // it contains itself
+		case ok:
+			return size
+		}
+		e.sizes[n] = -1
+	}
+	size := perNode + len(n.Value)
+	if n.Kind == yaml.ScalarNode && e.isTooLarge != nil && e.isTooLarge(n.Value) {
+		size = MaxExpandedYAML + 1
+	}
+	for _, c := range n.Content {
+		if size = min(size+e.size(c), MaxExpandedYAML+1); size > MaxExpandedYAML {
+			break
+		}
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = size
+	}
+	return size
 }

@@ -1,12 +1,18 @@
 package cluster
 
 import (
+	"context"
 	"errors"
+	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
+	authorization "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -108,4 +114,94 @@ func (a Address) kubeconfig() (*rest.Config, error) {
 		return nil, &diag.Diag{Code: diag.CodeURLCredentials, Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
 	}
 	return config, nil
+}
+
+// A responseTransport calls seen with each response or error of the next transport. seen may
+// change the response.
+type responseTransport struct {
+	next http.RoundTripper
+	seen func(*http.Response, error)
+}
+
+// onResponse returns a wrapper of transports, for Config.Wrap of client-go, that calls seen.
+func onResponse(seen func(*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return responseTransport{next, seen} }
+}
+
+// WrappedRoundTripper returns the next transport, so that Kubernetes' code can close it.
+func (t responseTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements [http.RoundTripper].
+func (t responseTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	t.seen(resp, err)
+	return resp, err
+}
+
+// limitBody lets at most maxResponse bytes of a response be read.
+func limitBody(resp *http.Response, err error) {
+	if err == nil && resp.Body != nil {
+		resp.Body = &limitedBody{resp.Body, maxResponse}
+	}
+}
+
+var errTooLong = errors.New("the response is too large")
+
+type limitedBody struct {
+	io.ReadCloser
+	remaining int
+}
+
+// Read implements [io.Reader].
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.remaining <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.remaining)])
+	b.remaining -= n
+	return n, err
+}
+
+// A Right is the permission for a verb on a resource.
+type Right struct {
+	Verb      string // API verb: get, patch
+	Group     string
+	Resource  string // with its subresource: pods, pods/log
+	Namespace string // empty for all namespaces
+}
+
+// MayHave returns a function that reports whether the user may have the right to the verb on
+// a resource in a namespace. Only its result false is certain: rules can be incomplete.
+func (c *Cluster) MayHave(ctx context.Context, verb, namespace string) (func(group, resource string) bool, error) {
+	review := &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	answer, err := result(ctx, c.retry, func(ctx context.Context) (*authorization.SelfSubjectRulesReview, error) {
+		return c.reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
+	})
+	if err != nil {
+		return nil, err
+	}
+	rules := answer.Status
+	return func(group, resource string) bool {
+		return rules.Incomplete || slices.ContainsFunc(rules.ResourceRules, func(r authorization.ResourceRule) bool {
+			return len(r.ResourceNames) == 0 && matches(r.Verbs, verb) && matches(r.APIGroups, group) && matches(r.Resources, resource)
+		})
+	}, nil
+}
+
+func matches(rule []string, one string) bool {
+	return slices.Contains(rule, one) || slices.Contains(rule, "*")
+}
+
+// May reports whether the user has a right. The zero Right stands for all rights.
+func (c *Cluster) May(ctx context.Context, r Right) (bool, error) {
+	a := &authorization.ResourceAttributes{Verb: r.Verb, Group: r.Group, Namespace: r.Namespace}
+	a.Resource, a.Subresource, _ = strings.Cut(r.Resource, "/")
+	if r == (Right{}) {
+		a.Verb, a.Group, a.Resource = "*", "*", "*"
+	}
+	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: a}}
+	answer, err := result(ctx, c.retry, func(ctx context.Context) (*authorization.SelfSubjectAccessReview, error) {
+		return c.reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	})
+	return err == nil && answer.Status.Allowed, err
 }

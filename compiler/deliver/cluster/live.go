@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,4 +157,15 @@ func (c *Cluster) clients(config *rest.Config, client *http.Client) error {
 	}
 	c.pods, err = core.NewForConfigAndClient(config, client)
 	return err
+}
+
+// KubernetesVersion returns the version of the API server: 1.36.2.
+func (c *Cluster) KubernetesVersion(ctx context.Context) (string, error) {
+	v, err := result(ctx, c.retry, c.discovery.ServerVersionWithContext)
+	if err != nil {
+		return "", err
+	}
+	version, _, _ := strings.Cut(strings.TrimPrefix(v.GitVersion, "v"), "+")
+	version, _, _ = strings.Cut(version, "-")
+	return version, nil
 }

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -171,4 +175,97 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 // isURL reports whether a path is a URL.
 func isURL(name string) bool {
 	return strings.Contains(name, "://") || strings.Contains(name, "::")
+}
+
+// minFact is the length of the shortest value that is a fact of the cluster.
+const minFact = 4
+
+// facts makes the texts in the values of the environment facts of the cluster, to which
+// strings of releases may refer. The name of a fact is the path of the value.
+func (e *environmentRun) facts() {
+	texts := map[string]string{}
+	for _, d := range e.found {
+		addTexts(texts, d.state.env.merged(), "")
+	}
+	seen := map[string]bool{} // names without case and separators
+	for _, path := range sortedKeys(texts) {
+		key := strings.ToLower(strings.ReplaceAll(path, "_", ""))
+		if key == "" || seen[key] || unicode.IsDigit(rune(path[0])) {
+			continue
+		}
+		seen[key] = true
+		e.cluster.Facts[path] = texts[path]
+	}
+}
+
+// addTexts adds the short texts in a value by their paths, with underscores between keys.
+func addTexts(texts map[string]string, v any, path string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			addTexts(texts, v[key], strings.Trim(path+"_"+replaceOthers(key, "", '_'), "_"))
+		}
+	case string:
+		if len(v) >= minFact && !strings.ContainsAny(v, "\n{") && !fleet.MayRefer(v) && !valsReference.MatchString(v) {
+			texts[path] = v
+		}
+	}
+}
+
+// This file reads helmfiles of version 0, which executes the templates of all helmfiles.
+// They see the values of the environment in the same part.
+
+// isOldFile reports whether a helmfile without the extension .gotmpl is for version 0: it
+// is not YAML before its templates are executed, or has templates where version 1 does not
+// execute them.
+func isOldFile(text string) bool {
+	if !strings.Contains(text, "{{") {
+		return false
+	}
+	if strings.Contains(text, "{{`") {
+		return true
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var content map[string]any
+		if err := decoder.Decode(&content); err != nil {
+			return err.Error() != "EOF"
+		}
+		for key, v := range content {
+			if !slices.Contains([]string{"releases", "templates", "hooks"}, key) && hasTemplate(v) {
+				return true
+			}
+		}
+	}
+}
+
+// hasTemplate reports whether a text in a value has a template.
+func hasTemplate(v any) bool {
+	text, err := yaml.Marshal(v)
+	return err == nil && strings.Contains(string(text), "{{")
+}
+
+// firstPass returns the environment that the templates of a part see: with the values that
+// the part itself adds, as far as it can be evaluated without them.
+func (e *environmentRun) firstPass(t templateText, env environment, takesBases bool) environment {
+	out, _ := e.run(t, e.fileData(env, env.merged()), true) // the second pass reports errors
+	text := strings.ReplaceAll(out.text, "<no value>", "")
+	s, content, err := e.parse(t.file, []byte(text), out.lines)
+	if err != nil {
+		return env
+	}
+	st, err := e.newState(t.dir, s, content)
+	if err != nil {
+		return env
+	}
+	if takesBases {
+		if st, err = e.overBases(t.dir, st, env); err != nil {
+			return env
+		}
+	}
+	more, err := e.loadEnvironment(st, env)
+	if err != nil {
+		return env
+	}
+	return more
 }

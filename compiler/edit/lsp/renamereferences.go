@@ -1,11 +1,17 @@
 package lsp
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // references replaces references to the release, such as releases.web.values, and comparisons
@@ -84,4 +90,115 @@ func (r *renamer) comparison(parsed *ast.File, e *ast.BinaryExpr) {
 			return
 		}
 	}
+}
+
+// changedRule returns the position of a text in a rule that matches the release under only
+// one of its names, or an invalid position. An expression may compute such a text.
+func (r *renamer) changedRule(before, after *compiler.Fleet) diag.Pos {
+	for i, b := range before.Clusters {
+		old, texts := r.ruleTexts(b, r.before, r.after), r.ruleTexts(after.Clusters[i], "", "")
+		for j, t := range old {
+			if j >= len(texts) || (fleet.PathPattern{t.Text}).Matches(r.before) != (fleet.PathPattern{texts[j].Text}).Matches(r.after) {
+				return t.Pos
+			}
+		}
+	}
+	return diag.Pos{}
+}
+
+// ruleTexts returns the patterns of releases in the rules of a cluster. Rules of releases are
+// in the order of their names, with one replaced.
+func (r *renamer) ruleTexts(c *fleet.Cluster, before, after string) (out []fleet.MatchText) {
+	if r.kind != namedRelease {
+		return nil
+	}
+	for _, p := range c.Policies {
+		out = append(out, p.Texts...)
+		for _, w := range p.Waivers {
+			out = append(out, w.Texts...)
+		}
+	}
+	add := func(health []fleet.HealthRule, ignore []fleet.IgnoreRule) {
+		for _, h := range health {
+			out = append(out, h.Texts...)
+		}
+		for _, i := range ignore {
+			out = append(out, i.Texts...)
+		}
+	}
+	add(c.Health, slices.Concat(c.Ignore, c.DriftIgnore))
+	as := func(release *fleet.Release) string {
+		if release.Name == before {
+			return after
+		}
+		return release.Name
+	}
+	for _, release := range slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return strings.Compare(as(a), as(b)) }) {
+		add(release.Health, slices.Concat(release.Ignore, release.DriftIgnore))
+	}
+	return slices.DeleteFunc(out, func(t fleet.MatchText) bool { return t.Field != "releases" })
+}
+
+// changedValue returns the path and the position of a value or an object of a release that
+// the rename would change by more than the name in its texts. An expression may compare names
+// of releases, or look them up.
+func (r *renamer) changedValue(before, after *compiler.Fleet) (path string, at diag.Pos) {
+	if r.kind != namedRelease {
+		return "", diag.Pos{}
+	}
+	for i, b := range before.Clusters {
+		for _, old := range b.Releases {
+			next := after.Clusters[i].Release(old.Name)
+			if old.Name == r.before {
+				next = after.Clusters[i].Release(r.after)
+			}
+			if next == nil {
+				continue
+			}
+			if field, at, changed := r.changed(old.Values, next.Values, nil); changed {
+				return old.Path(append([]string{"values"}, field...)...), cmp.Or(at, next.Pos)
+			}
+			if len(old.Objects) != len(next.Objects) {
+				return old.Path("objects"), next.Pos
+			}
+			for i := range old.Objects {
+				if _, at, changed := r.changed(old.Objects[i], next.Objects[i], nil); changed {
+					return old.Path("objects", strconv.Itoa(i)), cmp.Or(at, next.Pos)
+				}
+			}
+		}
+	}
+	return "", diag.Pos{}
+}
+
+// changed returns the first difference between two trees at a path, except for the name in
+// texts and keys.
+func (r *renamer) changed(before, after *fleet.Tree, path []string) (at []string, pos diag.Pos, changed bool) {
+	if len(before.Fields) != len(after.Fields) || len(before.List) != len(after.List) || before.IsMap() != after.IsMap() {
+		return path, after.Pos, true
+	}
+	for _, key := range before.Keys() {
+		next := cmp.Or(after.Fields[key], after.Fields[r.renamed(key)])
+		if next == nil {
+			return path, after.Pos, true
+		}
+		if at, pos, changed := r.changed(before.Fields[key], next, append(path, key)); changed {
+			return at, pos, true
+		}
+	}
+	for i := range before.List {
+		if at, pos, changed := r.changed(before.List[i], after.List[i], append(path, strconv.Itoa(i))); changed {
+			return at, pos, true
+		}
+	}
+	if before.Scalar == after.Scalar {
+		return nil, diag.Pos{}, false
+	}
+	text, ok := before.Scalar.(string)
+	return path, after.Pos, !ok || r.renamed(text) != after.Scalar
+}
+
+// renamed returns a text with the new name in place of the old one.
+func (r *renamer) renamed(text string) string {
+	return strings.ReplaceAll(text, r.before, r.after)
 }

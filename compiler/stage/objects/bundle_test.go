@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -294,5 +295,15 @@ func BenchmarkAssemble(b *testing.B) {
 			size += text.Len()
 		}
 		b.SetBytes(int64(size))
+	}
+}
+
+func TestInstallOrder(t *testing.T) {
+	if got := strings.Fields(installOrder); !slices.Equal(got, []string(releaseutil.InstallOrder)) {
+		t.Errorf("got %v\nHelm has %v", got, releaseutil.InstallOrder)
+	}
+	ranks := kindRanks()
+	if ranks["PriorityClass"] != 0 || ranks["APIService"] != len(ranks)-1 {
+		t.Errorf("ranks %v", ranks)
 	}
 }

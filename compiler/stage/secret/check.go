@@ -2,8 +2,10 @@ package secret
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -199,4 +201,71 @@ func patchReferences(p fleet.Patch) []string {
 		fleet.MapReferencesIn(op.Value, add)
 	}
 	return out
+}
+
+// checkReadable returns a fault for a Secret that SOPS encrypted for age recipients of which
+// the cluster has none, so that nothing in the cluster can decrypt it. A cluster
+// without recipients, and a Secret with keys of another kind, are not checked.
+func checkReadable(c *fleet.Cluster, o fleet.Object) error {
+	if len(c.Recipients) == 0 || !fleet.IsEncrypted(o.Unstructured) {
+		return nil
+	}
+	recipients, others, err := sopsKeysOf(o.Object)
+	if err != nil {
+		return &diag.Diag{
+			Code: diag.CodeSOPSFile, At: o.Places(), Path: o.Title(),
+			Msg:   "the SOPS metadata is not valid (" + o.Origin() + ")",
+			Hint:  "restore the Secret from version control, or encrypt it again",
+			Cause: err,
+		}
+	}
+	if len(recipients) == 0 || len(others) > 0 || slices.ContainsFunc(recipients, func(r string) bool { return slices.Contains(c.Recipients, r) }) {
+		return nil
+	}
+	return &diag.Diag{
+		Code: diag.CodeSOPSRules,
+		At:   o.Places(), Path: o.Title(),
+		Msg:  "the cluster cannot decrypt it: it is encrypted for " + diag.Visible(strings.Join(recipients, ", "), diag.MaxText) + ", which cluster.sops.age does not name (" + o.Origin() + ")",
+		Hint: "encrypt it for a key of the cluster: " + strings.Join(c.Recipients, ", "),
+	}
+}
+
+// layers is the directory of layers, relative to the root.
+const layers = "environments"
+
+// CheckLayers returns a fault for each secret of a cluster whose file is in the directory
+// of a layer that the cluster does not have, such as that of another environment. ids are
+// the IDs of all clusters of the fleet.
+func CheckLayers(c *fleet.Cluster, ids []string) error {
+	var faults diag.List
+	for _, s := range c.Secrets {
+		layer := layerOf(s.SOPS, ids)
+		if layer == "" || fleet.IsWithin(c.ID, layer) {
+			continue
+		}
+		faults.Add(&diag.Diag{
+			Code: diag.CodeSecretInvalid,
+			At:   []diag.Pos{s.Pos}, Path: "secrets." + s.Name + ".sops",
+			Msg:  "the file " + diag.Visible(s.SOPS, diag.MaxText) + " is in the layer " + layer + ", which is not one of this cluster",
+			Hint: "name a file of the cluster's own layers, or move this one to the directory that they share",
+		})
+	}
+	return diag.In(c.ID, faults.Err())
+}
+
+// layerOf returns the layer in whose directory a file is: the longest beginning of a
+// cluster's ID. It is empty for a file in the root layer or outside of the layers.
+func layerOf(file string, ids []string) string {
+	rel, ok := strings.CutPrefix(file, layers+"/")
+	if !ok {
+		return ""
+	}
+	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+		for _, id := range ids {
+			if fleet.IsWithin(id, dir) {
+				return dir
+			}
+		}
+	}
+	return ""
 }

@@ -1,9 +1,11 @@
 package source
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -304,4 +306,44 @@ func (b *build) path(f *kustomizeFile, pos diag.Pos, p string, isDir bool) bool 
 		return true
 	}
 	return false
+}
+
+// maxNested limits the nesting of YAML in strings that is measured.
+const maxNested = 4
+
+// smallExpanded reports whether the YAML stays small when kustomize expands its
+// aliases, including YAML in strings, such as patches. Invalid YAML is small.
+func smallExpanded(data []byte) bool { return within(data, maxNested) }
+
+func within(data []byte, nested int) bool {
+	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {
+		return true
+	}
+	total := 0
+	for doc, err := range fleet.YAMLDocuments(data) {
+		if err != nil {
+			return true
+		}
+		total += fleet.ExpandedYAMLSize(doc, func(text string) bool {
+			return nested > 0 && strings.Contains(text, "*") && !within([]byte(text), nested-1)
+		})
+		if total > fleet.MaxExpandedYAML {
+			return false
+		}
+	}
+	return true
+}
+
+// scp matches the beginning of a git address for SSH.
+var scp = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
+
+// remote reports whether kustomize could treat a path as an address. It has
+// false positives, but no false negatives.
+func remote(name string) bool {
+	lower := strings.ToLower(name)
+	if strings.Contains(lower, "://") || scp.MatchString(name) {
+		return true
+	}
+	// A URL may have a scheme without a host.
+	return slices.ContainsFunc([]string{"git::", "github.com/", "github.com:", "http:", "https:"}, func(prefix string) bool { return strings.HasPrefix(lower, prefix) })
 }

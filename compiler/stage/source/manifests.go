@@ -275,3 +275,24 @@ func (s *manifestTree) fault(code diag.Code, pos diag.Pos, msg, hint string) {
 	}
 	s.faults.Add(&diag.Diag{Code: code, At: diag.Positions(pos, s.release.SourcePos), Path: s.release.Path("manifests"), Msg: msg, Hint: hint})
 }
+
+// stat returns the path and the info of a file after following links.
+func (s *manifestTree) stat(name string) (real string, info fs.FileInfo, err error) {
+	if real, err = git.ResolveLink(s.root, name); err != nil {
+		return "", nil, err
+	}
+	info, err = s.root.Lstat(filepath.FromSlash(real))
+	return real, info, err
+}
+
+// entries returns the names of the entries of a directory, sorted.
+func entries(root *os.Root, real string) ([]string, error) {
+	f, err := root.Open(filepath.FromSlash(real))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}

@@ -1,7 +1,9 @@
 package values
 
 import (
+	"bytes"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -69,4 +71,64 @@ func (r *interpreter) table(p *place, names *value) *value {
 		out = r.union(out, r.fields(p.self, strings.Split(t, ".")))
 	}
 	return out
+}
+
+// kindDefault and kindTernary match lines with a kind that a template computes.
+var (
+	kindDefault = regexp.MustCompile(`^kind: *\{\{-? .* \| default "([A-Z]\w*)" -?\}\}\s*$`)
+	kindTernary = regexp.MustCompile(`^kind: *\{\{-? ternary "([A-Z]\w*)" ("([A-Z]\w*)"|\$?\.?[\w.]+) .*\}\}\s*$`)
+)
+
+// computedKinds returns the kinds that the first line of the text can have: one
+// that is the default of a value, or those of a ternary. It returns none when a
+// template computes the kind in another way.
+func computedKinds(text string) []apiKind {
+	line, _, _ := strings.Cut(text, "\n")
+	if m := kindDefault.FindStringSubmatch(line); m != nil {
+		return []apiKind{{kind: m[1], replaceable: true}}
+	}
+	m := kindTernary.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		return nil
+	case m[3] == "":
+		return []apiKind{{kind: m[1], replaceable: true}}
+	}
+	return []apiKind{{kind: m[1]}, {kind: m[3]}}
+}
+
+// keyLine splits a line that begins with a key. It returns the width of a
+// leading dash with its blanks, the key, and the text after the colon without
+// surrounding blanks and actions.
+func keyLine(line []byte) (dash int, key, value []byte, ok bool) {
+	rest := line
+	if bytes.HasPrefix(rest, []byte("- ")) {
+		rest = bytes.TrimLeft(rest[1:], " ")
+		dash = len(line) - len(rest)
+	}
+	rest = withoutQuote(rest)
+	n := 0
+	for n < len(rest) && isKeyByte(rest[n]) {
+		n++
+	}
+	key, rest = rest[:n], withoutQuote(rest[n:])
+	if n == 0 || len(rest) == 0 || rest[0] != ':' {
+		return 0, nil, nil, false
+	}
+	rest = rest[1:]
+	if len(rest) > 0 && rest[0] != ' ' && rest[0] != blot {
+		return 0, nil, nil, false
+	}
+	return dash, key, bytes.Trim(rest, " "+string(blot)), true
+}
+
+func withoutQuote(text []byte) []byte {
+	if len(text) > 0 && (text[0] == '"' || text[0] == '\'') {
+		return text[1:]
+	}
+	return text
+}
+
+func isKeyByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '-' <= c && c <= '9' || c == '_' || c == '$'
 }
