@@ -193,7 +193,7 @@ func (x *exportRun) report(repository, base string, results []export.BranchResul
 			continue // no cluster was removed
 		}
 		out.Branches = append(out.Branches, r)
-		differences = differences || r.State == export.BranchCommitted || r.State == export.BranchCreated
+		differences = differences || r.State == export.BranchCommitted || r.State == export.BranchCreated || r.State == export.BranchDeleted
 	}
 	return orDifferences(x.print(export.Join(summaries...), out, base, nil), x.check && differences)
 }
@@ -211,16 +211,17 @@ func printBranches(w io.Writer, branches []export.BranchResult, repository, base
 			export.BranchCommitted: "commit " + b.Commit + " pushed" + to,
 			export.BranchCreated:   "made of commit " + b.Commit + in,
 			export.BranchStale:     "left as it is: " + cmp.Or(b.Base, base) + " has all of it",
+			export.BranchDeleted:   "deleted: its changes are no longer needed",
 			export.BranchForeign:   "left as it is: others committed to it",
 			export.BranchRefused:   "not pushed: the repository rejects it",
 			edit.BranchWaits:       "waits: as many branches exist as updates.maxBranches allows",
 			edit.BranchFailed:      "not pushed: the updates cannot be made",
 			edit.BranchGone:        "its group no longer exists; --prune deletes it, unless others committed to it",
-			edit.BranchDeleted:     "deleted: its group no longer exists",
 			edit.BranchUnknown:     "left as it is: versions could not be read, so its group may exist",
 		}
 		if check {
 			said[export.BranchCommitted], said[export.BranchCreated] = "would get a commit", "would be made of commit "+b.Commit
+			said[export.BranchDeleted] = "would be deleted: its changes are no longer needed"
 		}
 		fmt.Fprintf(w, "%s: %s\n", diff.Inline(b.Branch), said[b.State])
 	}

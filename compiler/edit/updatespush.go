@@ -27,8 +27,7 @@ type UpdateBranches struct {
 const (
 	BranchWaits   export.BranchState = "waiting" // updates.maxBranches is reached
 	BranchFailed  export.BranchState = "failed"  // the updates cannot be made
-	BranchGone    export.BranchState = "gone"    // the group no longer exists
-	BranchDeleted export.BranchState = "deleted" // likewise, and the branch was deleted
+	BranchGone    export.BranchState = "gone"    // the group no longer exists; [export.BranchDeleted] if the branch was deleted
 	BranchUnknown export.BranchState = "unknown" // versions could not be read, so the group may exist
 )
 
@@ -126,7 +125,7 @@ func removeGone(ctx context.Context, remote *export.Remote, found *Updates, to U
 		case found.Incomplete:
 			p.State = BranchUnknown
 		case slices.Contains(deleted, name):
-			p.State = BranchDeleted
+			p.State = export.BranchDeleted
 		}
 		out = append(out, p)
 	}

@@ -84,7 +84,7 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	branches = slices.DeleteFunc(diag.Distinct(branches), func(b string) bool { return b == "" })
 	var tips []string
 	if len(branches) > 0 {
-		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0 || a.Depth > 0 || a.Owned, a.depth(), branches)
+		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0 || a.Depth > 0 || a.Onto != "", a.depth(), branches)
 	}
 	if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "couldn't find remote ref") {
 		return a.moved(err)
@@ -180,21 +180,28 @@ func (a *attempt) writeTree(ctx context.Context) error {
 	if a.base == "" {
 		return nil
 	}
-	out, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.base, tree)
+	a.paths, a.changes, err = a.changedFiles(ctx, a.base, tree)
+	return err
+}
+
+// changedFiles returns the paths of the files that differ between two trees, and for each its
+// entry in the second tree as update-index reads it.
+func (r *Remote) changedFiles(ctx context.Context, before, after string) (paths, entries []string, err error) {
+	out, err := r.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after)
 	if err != nil {
-		return a.fault(err)
+		return nil, nil, r.fault(err)
 	}
 	// :<mode> <mode> <ID> <ID> <action>NUL<path>NUL
 	fields := strings.Split(out, "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		about := strings.Fields(fields[i])
 		if len(about) != 5 {
-			return fmt.Errorf("git lists %q", diag.Visible(fields[i], diag.MaxText))
+			return nil, nil, fmt.Errorf("git lists %q", diag.Visible(fields[i], diag.MaxText))
 		}
-		a.changes = append(a.changes, about[1]+" "+about[3]+"\t"+fields[i+1])
-		a.paths = append(a.paths, fields[i+1])
+		entries = append(entries, about[1]+" "+about[3]+"\t"+fields[i+1])
+		paths = append(paths, fields[i+1])
 	}
-	return nil
+	return paths, entries, nil
 }
 
 // replay applies the recorded changes to the current base. It returns false,
@@ -236,7 +243,7 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 func (a *attempt) push(ctx context.Context, check bool) (BranchResult, error) {
 	commit, state, err := a.commit(ctx, check)
 	result := BranchResult{Branch: a.Branch, State: state, Commit: commit, Base: a.Onto, Trees: a.written}
-	if err != nil || check || state == BranchUnchanged || state == BranchStale || state == BranchForeign {
+	if err != nil || check || !slices.Contains([]BranchState{BranchCommitted, BranchCreated, BranchDeleted}, state) {
 		return result, err
 	}
 	ref := "refs/heads/" + a.Branch
@@ -298,7 +305,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	case err != nil:
 		return "", "", err
 	case same && a.Onto != "" && a.tip != "":
-		return a.base, BranchStale, nil
+		return a.leftover(ctx)
 	case same && a.Onto == "" && a.tip == "" && a.base != "":
 		return a.base, BranchCreated, nil
 	case same:
@@ -329,7 +336,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		args = append(args, "-p", a.base)
 	}
 	message := a.message
-	if a.Owned {
+	if a.Onto != "" {
 		message += "\n" + treeTrailer + a.tree + "\n"
 	}
 	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, a.tree)...)

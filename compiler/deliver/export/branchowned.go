@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// treeTrailer is the trailer of commits of updates with Owned. It has the tree of the
+// treeTrailer is the trailer of commits of updates with Onto. It has the tree of the
 // commit: a commit that others amended or rebased has another tree.
 const treeTrailer = "Fleetc-Tree: "
 
-// depth returns the number of commits to fetch: with Owned also the parent of the tip.
+// depth returns the number of commits to fetch: with Onto also the parent of the tip.
 func (a *attempt) depth() int {
 	const withParent = 2
-	if a.Owned {
+	if a.Onto != "" {
 		return max(a.Depth, withParent)
 	}
 	return max(a.Depth, 1)
@@ -40,7 +40,25 @@ func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 	return "", a.fault(err)
 }
 
-// isOwn reports whether a commit was made with Owned and not changed since, and returns its
+// leftover returns the state of a branch if the update changes nothing in Onto: Stale if the
+// branch would change nothing either, Deleted if it would, and Foreign if others changed it.
+func (a *attempt) leftover(ctx context.Context) (commit string, state BranchState, err error) {
+	differing, _, err := a.changedFiles(ctx, a.base, a.tip)
+	if err != nil || len(differing) == 0 || a.Owned {
+		return a.base, BranchStale, err
+	}
+	own, parent, err := a.isOwn(ctx, a.tip)
+	if err != nil || !own {
+		return a.tip, BranchForeign, err
+	}
+	changed, _, err := a.changedFiles(ctx, parent, a.tip)
+	if err != nil || !slices.ContainsFunc(changed, func(file string) bool { return slices.Contains(differing, file) }) {
+		return a.base, BranchStale, err
+	}
+	return "", BranchDeleted, nil
+}
+
+// isOwn reports whether a commit was made with Onto and not changed since, and returns its
 // parent.
 func (r *Remote) isOwn(ctx context.Context, commit string) (own bool, parent string, err error) {
 	out, err := r.run(ctx, "cat-file", "commit", commit)
@@ -87,7 +105,7 @@ func (r *Remote) Branches(ctx context.Context, prefix string) ([]string, error) 
 	return names, nil
 }
 
-// DeleteOwned deletes those of the branches whose last commit was made with Owned and not
+// DeleteOwned deletes those of the branches whose last commit was made with Onto and not
 // changed since, and returns their names.
 func (r *Remote) DeleteOwned(ctx context.Context, branches []string) ([]string, error) {
 	if len(branches) == 0 {

@@ -34,7 +34,7 @@ type BranchUpdate struct {
 	Last func(dir string)
 
 	// Owned protects the work of others on a branch with Onto: a branch is replaced only if
-	// its last commit was made with Owned, and its files were not changed since. It stays as
+	// its last commit was made with Onto, and its files were not changed since. It stays as
 	// it is while its commit makes the same changes to the same files.
 	Owned bool
 
@@ -60,7 +60,8 @@ const (
 	BranchCommitted BranchState = "committed" // the branch got a commit
 	BranchCreated   BranchState = "created"   // the branch was created from the default branch, which has the content already
 	BranchStale     BranchState = "stale"     // Onto has the content already; the branch was left alone
-	BranchForeign   BranchState = "foreign"   // others committed to the branch of an update with Owned; it was left alone
+	BranchDeleted   BranchState = "deleted"   // Onto has the content already, but not the changes of the branch; it was deleted
+	BranchForeign   BranchState = "foreign"   // others committed to the branch, and it must not be replaced or deleted; it was left alone
 	BranchRefused   BranchState = "refused"   // the repository does not take the push; the error of Push says why
 )
 
