@@ -113,6 +113,16 @@ func (g *gitExport) without(p *exportPart) export.Without {
 	return w
 }
 
+// isOthers reports whether another export writes the directory of a cluster: it is not in the
+// shard, or not selected.
+func (g *gitExport) isOthers(id string) bool {
+	if !slices.Contains(g.ids, id) {
+		return g.isRetired == nil || !g.isRetired(id)
+	}
+	_, upToDate := g.previous[id]
+	return !upToDate && !slices.ContainsFunc(g.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == id })
+}
+
 // placeholder matches placeholders in a branch pattern.
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 

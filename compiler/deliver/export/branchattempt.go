@@ -298,8 +298,9 @@ func (a *attempt) tips(ctx context.Context) (tip, inTheWay string, err error) {
 // branch will have.
 func (a *attempt) commit(ctx context.Context, check bool) (commit string, state BranchState, err error) {
 	same := a.empty
-	if a.base != "" {
-		same, err = a.hasTree(ctx, a.base, a.tree)
+	tree, kept, err := a.keep(ctx)
+	if a.base != "" && err == nil {
+		same, err = a.hasTree(ctx, a.base, tree)
 	}
 	switch {
 	case err != nil:
@@ -317,7 +318,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		}
 	}
 	if a.Onto != "" && a.tip != "" {
-		if same, err := a.hasTree(ctx, a.tip, a.tree); err != nil {
+		if same, err := a.hasTree(ctx, a.tip, tree); err != nil {
 			return "", "", err
 		} else if same && a.isRebased(ctx) {
 			return a.tip, BranchUnchanged, nil
@@ -336,10 +337,16 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		args = append(args, "-p", a.base)
 	}
 	message := a.message
-	if a.Onto != "" {
-		message += "\n" + treeTrailer + a.tree + "\n"
+	if kept > 0 {
+		message += fmt.Sprintf("Kept-Clusters: %d\n", kept)
 	}
-	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, a.tree)...)
+	if a.Owned {
+		message += "\n" // other messages end with trailers
+	}
+	if a.Onto != "" {
+		message += treeTrailer + tree + "\n"
+	}
+	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, tree)...)
 	if failed := git.Failed(err); failed != nil && !failed.IsFullDisk() {
 		return "", "", &diag.Diag{
 			Code: diag.CodePushRefused,

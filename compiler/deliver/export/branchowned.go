@@ -2,6 +2,8 @@ package export
 
 import (
 	"context"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -52,10 +54,95 @@ func (a *attempt) leftover(ctx context.Context) (commit string, state BranchStat
 		return a.tip, BranchForeign, err
 	}
 	changed, _, err := a.changedFiles(ctx, parent, a.tip)
-	if err != nil || !slices.ContainsFunc(changed, func(file string) bool { return slices.Contains(differing, file) }) {
-		return a.base, BranchStale, err
+	if err != nil {
+		return "", "", err
 	}
-	return "", BranchDeleted, nil
+	clusters, err := a.clusterDirs(ctx, a.tip, changed)
+	for _, file := range changed {
+		dir := a.dirOf(file, clusters)
+		_, differs := slices.BinarySearch(differing, file) // git sorts them
+		if err == nil && differs && (a.Keep == nil || dir == "" || !a.Keep(dir)) {
+			return "", BranchDeleted, nil
+		}
+	}
+	return a.base, BranchStale, err
+}
+
+// keep adds to the tree the changes that Keep selects in the branch, and returns the result
+// and the number of their directories.
+func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
+	if a.Keep == nil || a.tip == "" {
+		return a.tree, 0, nil
+	}
+	own, parent, err := a.isOwn(ctx, a.tip)
+	if err != nil || !own {
+		return a.tree, 0, err
+	}
+	changed, entries, err := a.changedFiles(ctx, parent, a.tip)
+	if err != nil {
+		return "", 0, err
+	}
+	moved, _, err := a.changedFiles(ctx, parent, a.base)
+	if err != nil {
+		return "", 0, err
+	}
+	clusters, err := a.clusterDirs(ctx, a.tip, slices.Concat(changed, moved))
+	if err != nil {
+		return "", 0, err
+	}
+	keeps := map[string][]string{}
+	for i, file := range changed {
+		if dir := a.dirOf(file, clusters); dir != "" && a.Keep(dir) {
+			keeps[dir] = append(keeps[dir], entries[i])
+		}
+	}
+	for _, file := range moved {
+		delete(keeps, a.dirOf(file, clusters))
+	}
+	if len(keeps) == 0 {
+		return a.tree, 0, nil
+	}
+	if _, err := a.run(ctx, "read-tree", "--reset", a.tree); err != nil {
+		return "", 0, a.fault(err)
+	}
+	lines := strings.Join(slices.Concat(slices.Collect(maps.Values(keeps))...), "\x00") + "\x00"
+	if _, err := a.git().Run(ctx, strings.NewReader(lines), maxPrinted, "update-index", "-z", "--index-info"); err != nil {
+		return "", 0, a.fault(err)
+	}
+	tree, err = a.run(ctx, "write-tree", "--missing-ok")
+	return tree, len(keeps), a.fault(err)
+}
+
+// clusterDirs returns the directories of clusters below Path in a commit, and those in which
+// it removed a cluster.
+func (a *attempt) clusterDirs(ctx context.Context, commit string, changed []string) (map[string]bool, error) {
+	all, err := a.entries(ctx, "-r", commit)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range changed {
+		all = append(all, entry{name: file})
+	}
+	dirs := map[string]bool{}
+	for _, file := range newListing(all, a.Path).Files {
+		if path.Base(file) == indexFile {
+			dirs[path.Dir(file)] = true
+		}
+	}
+	return dirs, nil
+}
+
+// dirOf returns the innermost of the directories that has a file of the repository, or an
+// empty string.
+func (a *attempt) dirOf(file string, dirs map[string]bool) string {
+	for _, name := range newListing([]entry{{name: file}}, a.Path).Files {
+		for dir := range above(path.Dir(name)) {
+			if dirs[dir] {
+				return dir
+			}
+		}
+	}
+	return ""
 }
 
 // isOwn reports whether a commit was made with Onto and not changed since, and returns its

@@ -33,6 +33,11 @@ type BranchUpdate struct {
 	// the tip of Onto, and otherwise with an empty name. It may be nil.
 	Last func(dir string)
 
+	// Keep reports whether to keep what the last commit of Branch changes in the directory of a
+	// cluster, relative to Path: another export writes it. Changes of others are not kept, nor
+	// changes of directories that Onto has changed since. It may be nil.
+	Keep func(dir string) bool
+
 	// Owned protects the work of others on a branch with Onto: a branch is replaced only if
 	// its last commit was made with Onto, and its files were not changed since. It stays as
 	// it is while its commit makes the same changes to the same files.
