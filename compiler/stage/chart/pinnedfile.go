@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,10 @@ func (s *Source) vendored(p pinnedFile) ([]byte, error) {
 		return nil, wrong("the " + p.kind + " of " + p.of + " cannot be read")
 	}
 	if got := digest(data); got != p.digest {
+		// Git for Windows writes other line ends into texts.
+		if data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")); digest(data) == p.digest {
+			return data, nil
+		}
 		return nil, wrong(fmt.Sprintf("the %s has the digest %s, the pin of %s says %s", p.kind, got, p.of, p.digest))
 	}
 	return data, nil

@@ -129,7 +129,8 @@ func (v VendoredPackage) check(root string) error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(existing, want) {
+		// Git for Windows writes other line ends.
+		if !bytes.Equal(bytes.ReplaceAll(existing, []byte("\r\n"), []byte("\n")), want) {
 			faults.Add(drifted(name, "this copy differs from "+what+" of this fleetc"))
 		}
 	}
