@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha1"
@@ -91,7 +92,7 @@ func (c *commit) writeFile(root *os.Root, name string, f file, in *bufio.Reader)
 		if err != nil {
 			return fmt.Errorf("check out %s: %w", c.ref, err)
 		}
-	} else if err := writeNew(root, name, content, f.size); err != nil {
+	} else if err := writeNew(root, name, content, f); err != nil {
 		return fmt.Errorf("check out %s: %w", c.ref, err)
 	}
 	_, err = in.Discard(1)
@@ -100,7 +101,19 @@ func (c *commit) writeFile(root *os.Root, name string, f file, in *bufio.Reader)
 
 // writeNew creates a file. It fails for an existing file, which happens when
 // the system considers two names the same.
-func writeNew(root *os.Root, name string, content io.Reader, size int64) error {
+func writeNew(root *os.Root, name string, content io.Reader, f file) error {
+	size := f.size
+	if f.crlf {
+		data, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
+		if !bytes.ContainsAny(data, "\r\x00") && int64(len(data)) == size {
+			data = bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
+			size = int64(len(data))
+		}
+		content = bytes.NewReader(data)
+	}
 	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -182,6 +195,11 @@ func equal(root *os.Root, name string, e fs.DirEntry, f file) (bool, error) {
 		}
 		target = filepath.ToSlash(target)
 		return int64(len(target)) == f.size && f.hasContent(strings.NewReader(target)), nil
+	}
+	if f.crlf {
+		data, err := root.ReadFile(filepath.FromSlash(name))
+		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+		return int64(len(data)) == f.size && f.hasContent(bytes.NewReader(data)), err
 	}
 	info, err := e.Info()
 	if err != nil || info.Size() != f.size {

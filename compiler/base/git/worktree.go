@@ -39,6 +39,7 @@ type file struct {
 	mode string // 100644, 100755, or 120000 for a symbolic link
 	size int64
 
+	crlf  bool // whether git checks it out with CRLF, as the working tree has it
 	outer bool // whether the fleet has a symbolic link to the file, which is elsewhere in the repository
 }
 
@@ -163,6 +164,9 @@ func (c *commit) files(ctx context.Context) (map[string]file, error) {
 	files, err := c.list(ctx, "-r", tree)
 	if err == nil {
 		err = c.followOut(ctx, files)
+	}
+	if err == nil {
+		err = c.findLineEnds(ctx, files)
 	}
 	return files, err
 }
