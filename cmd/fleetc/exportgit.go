@@ -134,7 +134,7 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) erro
 		u := export.BranchUpdate{Branch: name, Path: g.path, Without: g.without(parts[name])}
 		var last *export.Tree // of a pull request that waits
 		if g.git.pattern != "" {
-			u.Onto, u.Keep = g.base, g.isOthers
+			u.Onto, u.Keep, u.Fleet = g.base, g.isOthers, g.fleet.Module
 		}
 		if g.git.pattern != "" && g.dependsOnLast() {
 			u.Last = func(dir string) {

@@ -336,17 +336,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	if a.base != "" && !a.Detached {
 		args = append(args, "-p", a.base)
 	}
-	message := a.message
-	if kept > 0 {
-		message += fmt.Sprintf("Kept-Clusters: %d\n", kept)
-	}
-	if a.Owned {
-		message += "\n" // other messages end with trailers
-	}
-	if a.Onto != "" {
-		message += treeTrailer + tree + "\n"
-	}
-	out, err := a.git().Run(ctx, strings.NewReader(message), maxPrinted, append(args, tree)...)
+	out, err := a.git().Run(ctx, strings.NewReader(a.fullMessage(tree, kept)), maxPrinted, append(args, tree)...)
 	if failed := git.Failed(err); failed != nil && !failed.IsFullDisk() {
 		return "", "", &diag.Diag{
 			Code: diag.CodePushRefused,
@@ -355,6 +345,25 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		}
 	}
 	return strings.TrimSpace(string(out)), BranchCommitted, a.fault(err)
+}
+
+// fullMessage returns the message with trailers about the commit, for a tree in which that many
+// clusters are kept.
+func (a *attempt) fullMessage(tree string, kept int) string {
+	message := a.message
+	if kept > 0 {
+		message += fmt.Sprintf("Kept-Clusters: %d\n", kept)
+	}
+	if a.Owned {
+		message += "\n" // other messages end with trailers
+	}
+	if a.Fleet != "" {
+		message += fleetTrailer + a.Fleet + "\n"
+	}
+	if a.Onto != "" {
+		message += treeTrailer + tree + "\n"
+	}
+	return message
 }
 
 // hasTree reports whether a commit has the tree.

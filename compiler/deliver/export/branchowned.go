@@ -12,6 +12,9 @@ import (
 // commit: a commit that others amended or rebased has another tree.
 const treeTrailer = "Fleetc-Tree: "
 
+// fleetTrailer is the trailer of commits of updates with Fleet.
+const fleetTrailer = "Fleetc-Fleet: "
+
 // depth returns the number of commits to fetch: with Onto also the parent of the tip.
 func (a *attempt) depth() int {
 	const withParent = 2
@@ -24,7 +27,7 @@ func (a *attempt) depth() int {
 // ownership returns the state of a branch that is not replaced: Foreign if others changed
 // it, and Unchanged if its commit makes the changes of the update. It is empty otherwise.
 func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
-	own, parent, err := a.isOwn(ctx, a.tip)
+	own, parent, err := a.isOwn(ctx, a.tip, a.Fleet)
 	switch {
 	case err != nil:
 		return "", err
@@ -49,7 +52,7 @@ func (a *attempt) leftover(ctx context.Context) (commit string, state BranchStat
 	if err != nil || len(differing) == 0 || a.Owned {
 		return a.base, BranchStale, err
 	}
-	own, parent, err := a.isOwn(ctx, a.tip)
+	own, parent, err := a.isOwn(ctx, a.tip, a.Fleet)
 	if err != nil || !own {
 		return a.tip, BranchForeign, err
 	}
@@ -59,9 +62,8 @@ func (a *attempt) leftover(ctx context.Context) (commit string, state BranchStat
 	}
 	clusters, err := a.clusterDirs(ctx, a.tip, changed)
 	for _, file := range changed {
-		dir := a.dirOf(file, clusters)
 		_, differs := slices.BinarySearch(differing, file) // git sorts them
-		if err == nil && differs && (a.Keep == nil || dir == "" || !a.Keep(dir)) {
+		if err == nil && differs && a.kept(file, clusters) == "" {
 			return "", BranchDeleted, nil
 		}
 	}
@@ -74,7 +76,7 @@ func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
 	if a.Keep == nil || a.tip == "" {
 		return a.tree, 0, nil
 	}
-	own, parent, err := a.isOwn(ctx, a.tip)
+	own, parent, err := a.isOwn(ctx, a.tip, a.Fleet)
 	if err != nil || !own {
 		return a.tree, 0, err
 	}
@@ -92,12 +94,12 @@ func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
 	}
 	keeps := map[string][]string{}
 	for i, file := range changed {
-		if dir := a.dirOf(file, clusters); dir != "" && a.Keep(dir) {
+		if dir := a.kept(file, clusters); dir != "" {
 			keeps[dir] = append(keeps[dir], entries[i])
 		}
 	}
 	for _, file := range moved {
-		delete(keeps, a.dirOf(file, clusters))
+		delete(keeps, a.kept(file, clusters))
 	}
 	if len(keeps) == 0 {
 		return a.tree, 0, nil
@@ -113,41 +115,41 @@ func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
 	return tree, len(keeps), a.fault(err)
 }
 
-// clusterDirs returns the directories of clusters below Path in a commit, and those in which
-// it removed a cluster.
+// clusterDirs returns the directories of clusters in a commit, and those in which it removed
+// a cluster.
 func (a *attempt) clusterDirs(ctx context.Context, commit string, changed []string) (map[string]bool, error) {
 	all, err := a.entries(ctx, "-r", commit)
-	if err != nil {
-		return nil, err
-	}
 	for _, file := range changed {
 		all = append(all, entry{name: file})
 	}
 	dirs := map[string]bool{}
-	for _, file := range newListing(all, a.Path).Files {
-		if path.Base(file) == indexFile {
-			dirs[path.Dir(file)] = true
+	for _, e := range all {
+		if path.Base(e.name) == indexFile {
+			dirs[path.Dir(e.name)] = true
 		}
 	}
-	return dirs, nil
+	return dirs, err
 }
 
-// dirOf returns the innermost of the directories that has a file of the repository, or an
-// empty string.
-func (a *attempt) dirOf(file string, dirs map[string]bool) string {
-	for _, name := range newListing([]entry{{name: file}}, a.Path).Files {
-		for dir := range above(path.Dir(name)) {
-			if dirs[dir] {
-				return dir
-			}
+// kept returns the directory of the cluster that has a file, if another export writes it: Keep
+// selects it, or it is not below Path. It returns an empty string otherwise.
+func (a *attempt) kept(file string, clusters map[string]bool) string {
+	for dir := range above(path.Dir(file)) {
+		if !clusters[dir] {
+			continue
 		}
+		below := newListing([]entry{{name: dir}}, a.Path).Files
+		if a.Keep != nil && (len(below) == 0 || a.Keep(below[0])) {
+			return dir
+		}
+		break
 	}
 	return ""
 }
 
-// isOwn reports whether a commit was made with Onto and not changed since, and returns its
-// parent.
-func (r *Remote) isOwn(ctx context.Context, commit string) (own bool, parent string, err error) {
+// isOwn reports whether a commit was made with Onto for the fleet and not changed since, and
+// returns its parent. An empty fleet stands for all.
+func (r *Remote) isOwn(ctx context.Context, commit, fleet string) (own bool, parent string, err error) {
 	out, err := r.run(ctx, "cat-file", "commit", commit)
 	if err != nil {
 		return false, "", r.fault(err)
@@ -165,7 +167,7 @@ func (r *Remote) isOwn(ctx context.Context, commit string) (own bool, parent str
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(message), "\n")
-	if len(parents) != 1 || tree == "" || !slices.Contains(lines, treeTrailer+tree) {
+	if len(parents) != 1 || tree == "" || !slices.Contains(lines, treeTrailer+tree) || fleet != "" && !slices.Contains(lines, fleetTrailer+fleet) {
 		return false, "", nil
 	}
 	return true, parents[0], nil
@@ -204,7 +206,7 @@ func (r *Remote) DeleteOwned(ctx context.Context, branches []string) ([]string, 
 	}
 	var deleted []string
 	for i, name := range branches {
-		own, _, err := r.isOwn(ctx, tips[i])
+		own, _, err := r.isOwn(ctx, tips[i], "")
 		if err != nil {
 			return deleted, err
 		}

@@ -34,9 +34,14 @@ type BranchUpdate struct {
 	Last func(dir string)
 
 	// Keep reports whether to keep what the last commit of Branch changes in the directory of a
-	// cluster, relative to Path: another export writes it. Changes of others are not kept, nor
-	// changes of directories that Onto has changed since. It may be nil.
+	// cluster, relative to Path: another export writes it. Changes of clusters outside of Path
+	// are kept, too. Commits of others are not kept, nor changes in directories that
+	// Onto has changed since. It may be nil.
 	Keep func(dir string) bool
+
+	// Fleet is the module path of a fleet. A branch with Onto is not deleted, and nothing of it
+	// is kept, if its commit was made for another fleet.
+	Fleet string
 
 	// Owned protects the work of others on a branch with Onto: a branch is replaced only if
 	// its last commit was made with Onto, and its files were not changed since. It stays as
