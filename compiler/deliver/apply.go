@@ -340,3 +340,38 @@ func (p *ClusterPlan) ConflictChange(id string, field cluster.Field) (diff.Field
 	}
 	return diff.FieldChange{}, false
 }
+
+// PlanDestroy plans the removal of all objects that fleetc applied to the one cluster that
+// the pattern selects, or of the releases that the options name. It compiles nothing.
+// The error is about the fleet; [ClusterPlan.Err] is about the cluster.
+func PlanDestroy(ctx context.Context, c *compiler.Compiler, pattern string, o ApplyOptions, key []byte) (*ClusterPlan, error) {
+	e, record, err := recordOf(ctx, c, "destroy", pattern, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &ClusterPlan{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}
+	if p.Err == nil {
+		p.Err = diag.In(p.Cluster.ID, record.Inventory.CheckReleases(o.Releases))
+	}
+	if p.Err == nil {
+		o.Destroy = true
+		bundle := record.Inventory.EmptyBundle(record.Cluster, len(o.Releases) == 0)
+		p.plan(ctx, apply.Target{Fleet: e.Module, Bundle: bundle, Live: record.server.Live, Options: o.Options}, key)
+	}
+	return p, ctx.Err()
+}
+
+// Test runs the test hooks of the releases of planned clusters, on at most parallel clusters
+// at a time, and yields the results in the order of the plans. It calls report for each
+// event, by one goroutine at a time. A fault of a cluster does not stop the others.
+func Test(ctx context.Context, plans []*ClusterPlan, parallel int, report func(apply.Event)) iter.Seq2[[]apply.Test, error] {
+	report = serialized(report)
+	return par.Map(ctx, parallel, len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
+		p := plans[i]
+		if p.Err != nil {
+			return nil, p.Err
+		}
+		tests, err := p.target.Test(ctx, p.Plan, report)
+		return tests, diag.In(p.Cluster.ID, err)
+	})
+}

@@ -252,3 +252,80 @@ func (r *Remote) fetch(ctx context.Context, lazy bool, depth int, branches []str
 	}
 	return tips, nil
 }
+
+// mostSearched is the maximum number of branches that [Remote.Find] reads.
+const mostSearched = 200
+
+// TipFile is a file at the tip of a branch.
+type TipFile struct {
+	Branch string
+	Data   []byte
+}
+
+// Find returns, for each branch that has one of the files, the first of them. isSearched
+// selects the branches. Find finds nothing if these are more than 200: it would take too long.
+func (r *Remote) Find(ctx context.Context, files []string, isSearched func(branch string) bool) ([]TipFile, error) {
+	names, err := r.Branches(ctx, "")
+	names = slices.DeleteFunc(names, func(name string) bool { return !isSearched(name) })
+	if err != nil || len(names) == 0 || len(names) > mostSearched {
+		return nil, err
+	}
+	tips, err := r.fetch(ctx, true, 1, names)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	var found []TipFile
+	for i, tip := range tips {
+		all, err := r.entries(ctx, append([]string{tip, "--"}, files...)...)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 0 && all[0].kind == "blob" {
+			data, err := r.remote(ctx, "cat-file", "blob", all[0].id)
+			if err != nil {
+				return nil, r.fault(err)
+			}
+			found = append(found, TipFile{names[i], []byte(data)})
+		}
+	}
+	return found, nil
+}
+
+// Pull fetches the tip of a branch, and writes its files into the working tree, which is
+// the same directory at each call. An empty name is the default branch. The caller must
+// not change the files.
+func (r *Remote) Pull(ctx context.Context, branch string) (dir, commit string, err error) {
+	if branch == "" {
+		if branch, err = r.Default(ctx); err != nil {
+			return "", "", err
+		}
+	}
+	if err := checkBranch(branch); err != nil {
+		return "", "", err
+	}
+	dir = filepath.Join(r.dir, worktree)
+	// The compiler looks for the top of the repository.
+	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+filepath.Join(r.dir, repository)+"\n"), 0o644); err != nil {
+		return "", "", fmt.Errorf("check out %s: %w", r.Name, err)
+	}
+	tips, err := r.fetch(ctx, false, 1, []string{branch})
+	if err != nil {
+		return "", "", r.fault(err)
+	}
+	commit = tips[0]
+	if _, err := r.entries(ctx, "-r", "-t", commit); err != nil { // bounds the number of files
+		return "", "", err
+	}
+	if _, err := r.run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
+		return "", "", r.fault(err)
+	}
+	if r.pulled == commit {
+		return dir, commit, nil
+	}
+	r.pulled = commit
+	// Without this, the copy grows with each commit.
+	if _, err := r.run(ctx, "gc", "--quiet", "--prune=now"); err != nil {
+		return "", "", r.fault(err)
+	}
+	return dir, commit, nil
+}

@@ -1,8 +1,10 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +14,8 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/load"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/git"
@@ -182,4 +186,81 @@ func outsideFault(at diag.Pos, what string, err error) *diag.Diag {
 		return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "use a file outside of .git", Cause: err}
 	}
 	return &diag.Diag{Code: diag.CodeOutsideFleet, At: []diag.Pos{at}, Msg: what + " points outside of the fleet's directory", Hint: "copy its target into the fleet", Cause: err}
+}
+
+// ReadPackage loads a CUE file or the package of a directory that is not a
+// layer, in the context of the fleet of dir, so that it may import the same
+// packages. name is relative to the working directory. It also returns the
+// fleet's root.
+func ReadPackage(dir, name string) (root string, in *build.Instance, err error) {
+	root, module, err := Root(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	overlay, err := overlay(root, module, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	abs, err := filepath.Abs(name)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, &diag.Diag{Code: diag.CodeNoMatch, Msg: "no file " + name, Hint: "name a CUE file, or a directory of the fleet with a package"}
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	config := &load.Config{Dir: root, ModuleRoot: root, Package: "*", Overlay: overlay, ParseFile: parseFile}
+	if info, err := os.Stat(abs); err != nil {
+		return "", nil, err
+	} else if info.IsDir() {
+		rel, err := filepath.Rel(root, abs)
+		if err != nil || !filepath.IsLocal(rel) {
+			return "", nil, &diag.Diag{Code: diag.CodeOutsideFleet, Msg: fmt.Sprintf("the directory %s is outside of the fleet", name), Hint: "name a file, or a directory of the fleet"}
+		}
+		abs = "./" + filepath.ToSlash(rel)
+	}
+	in = load.Instances([]string{abs}, config)[0]
+	if in.Err != nil {
+		return "", nil, diag.CUEFaults(root, in.Err, cue.Value{}).Err()
+	}
+	return root, in, nil
+}
+
+// maxSource is how many bytes a file of CUE, or one that CUE embeds, may have. CUE
+// reads a file of this size in ten seconds, and cannot be interrupted meanwhile.
+const maxSource = 4 << 20
+
+const tooLarge = "the file is larger than 4 MiB"
+
+// checkSize returns a fault at a place when a file below root is too large, or no regular
+// file.
+func checkSize(root, name string, at diag.Pos) *diag.Diag {
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+	if err == nil && isSpecial(info.Mode()) {
+		return specialFile(at, name)
+	}
+	if err != nil || info.Size() <= maxSource {
+		return nil // a file that cannot be read is a fault of its reader
+	}
+	d := &diag.Diag{Code: diag.CodeFileSize, At: []diag.Pos{at}, Msg: tooLarge, Hint: "split it"}
+	if at.File != name {
+		d.Msg = "the embedded file " + diag.Visible(name, diag.MaxText) + " is larger than 4 MiB"
+		d.Hint = "split it, or keep the data elsewhere"
+	}
+	return d
+}
+
+// checkUTF8 returns a fault for an embedded file with text in another encoding than UTF-8 or,
+// with a byte order mark, UTF-16: CUE would replace its characters.
+func checkUTF8(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
+	if e.IsBinary {
+		return nil
+	}
+	data, err := git.ReadFile(tree, e.Name, maxSource)
+	if err != nil || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil // a file that cannot be read is a fault of its reader
+	}
+	return diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
 }

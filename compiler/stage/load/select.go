@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -69,4 +70,56 @@ func Select(ids, patterns []string) ([]string, error) {
 // removes the prefix that shell completion adds.
 func CleanPattern(pattern string) string {
 	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
+}
+
+// UnionIDs returns the IDs that are in either of two sorted lists, sorted.
+func UnionIDs(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// CommonIDs returns the IDs that are in both of two sorted lists.
+func CommonIDs(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !HasID(b, s) })
+}
+
+// HasID reports whether an ID is in a sorted list.
+func HasID(list []string, s string) bool {
+	_, ok := slices.BinarySearch(list, s)
+	return ok
+}
+
+// PatternsOf returns patterns that select the given clusters of all of a fleet: none,
+// which select all, when they are all.
+func PatternsOf(ids, all []string) []string {
+	if len(ids) == len(all) {
+		return nil
+	}
+	return ids
+}
+
+// A LayerFiles is a layer with the names of its files, sorted, relative to the fleet's root.
+type LayerFiles struct {
+	fleet.Layer
+	Files []string
+}
+
+// Layers returns the layers of the fleet at root, those of clusters included, sorted by
+// directory.
+func Layers(root string) ([]LayerFiles, error) {
+	t, err := scan(root)
+	if err != nil {
+		return nil, err
+	}
+	var out []LayerFiles
+	for _, dir := range t.dirs {
+		l := LayerFiles{Layer: fleet.Layer{Name: layerName(dir), Dir: dir}}
+		for _, name := range t.files[dir] {
+			l.Files = append(l.Files, path.Join(dir, name))
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b LayerFiles) int { return cmp.Compare(a.Dir, b.Dir) })
+	return out, nil
 }
