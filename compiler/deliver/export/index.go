@@ -200,7 +200,7 @@ func isValidFileName(name string) bool {
 			}
 		}
 	}
-	return 2 <= len(parts) && len(parts) <= depth && strings.HasSuffix(name, extension)
+	return 2 <= len(parts) && len(parts) <= depth && (strings.HasSuffix(name, extension) || strings.HasSuffix(name, manifestExtension))
 }
 
 // An ownedIndex is the index of a directory with its digest; zero for a

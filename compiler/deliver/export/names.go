@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -13,7 +14,12 @@ import (
 const (
 	indexFile = "bundle.json" // in each cluster's directory
 	extension = ".yaml"
-	maxName   = 199 // maximum bytes of a name; file systems allow 255
+
+	// manifestExtension is that of objects that "**/argocd/*.yaml" must not match: this pattern
+	// selects the Applications of all clusters, and its stars match slashes, too.
+	manifestExtension = ".yml"
+
+	maxName = 199 // maximum bytes of a name; file systems allow 255
 )
 
 // IndexPath returns the file that lists the files of the cluster with an ID.
@@ -57,7 +63,8 @@ func FileNames(objs []fleet.Object) []string {
 }
 
 // namesOf returns the file of each object of a bundle relative to the
-// cluster's directory.
+// cluster's directory. Objects that Argo CD would take for Applications, because the
+// cluster or the release is called argocd, get another extension.
 func namesOf(b *fleet.Bundle) []string {
 	if b.Dirs == nil {
 		return FileNames(b.Objects)
@@ -70,6 +77,9 @@ func namesOf(b *fleet.Bundle) []string {
 	for dir, which := range in {
 		objs := diag.Each(which, func(i int) fleet.Object { return b.Objects[i] })
 		for n, name := range FileNames(objs) {
+			if b.Layout == fleet.ArgoLayout && slices.Contains(strings.Split(path.Join(b.Cluster.ID, name), "/"), argoDir) {
+				name = strings.TrimSuffix(name, extension) + manifestExtension
+			}
 			out[which[n]] = path.Join(dir, name)
 		}
 	}
