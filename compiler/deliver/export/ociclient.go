@@ -137,7 +137,7 @@ func (c *RegistryClient) withTag(ctx context.Context, cluster, verb string, work
 }
 
 // current returns the digest that the tag has if it need not change, and an
-// empty string otherwise.
+// empty string otherwise. A tag with an artifact of another fleet is a fault.
 func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error) {
 	old, err := tagDigest(tag, options)
 	if err != nil || old == (v1.Hash{}) {
@@ -154,7 +154,18 @@ func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error
 	if err != nil {
 		return "", err
 	}
-	same, err := a.same(descriptor.Manifest)
+	var there v1.Manifest
+	if parsed, err := v1.ParseManifest(bytes.NewReader(descriptor.Manifest)); err == nil {
+		there = *parsed
+	}
+	if owner := there.Annotations[fleetKey]; owner != "" && owner != a.Fleet {
+		return "", &diag.Diag{
+			Code: diag.CodeOtherBundle,
+			Msg:  fmt.Sprintf("%s%s belongs to the fleet %q, not to %q", chart.OCIScheme, tag, diag.Visible(owner, diag.MaxText), a.Fleet),
+			Hint: "export to another path or tag",
+		}
+	}
+	same, err := a.same(there)
 	if !same || err != nil {
 		return "", err
 	}
@@ -182,15 +193,11 @@ func absent(status int) bool {
 }
 
 // same reports whether a manifest equals that of the artifact except for source
-// and revision. An invalid manifest is not the same.
-func (a *Artifact) same(manifest []byte) (bool, error) {
+// and revision.
+func (a *Artifact) same(old v1.Manifest) (bool, error) {
 	mine, err := a.image.Manifest()
 	if err != nil {
 		return false, err
-	}
-	var old v1.Manifest
-	if parsed, err := v1.ParseManifest(bytes.NewReader(manifest)); err == nil {
-		old = *parsed
 	}
 	plain := func(m v1.Manifest) map[string]string {
 		rest := maps.Clone(m.Annotations)
