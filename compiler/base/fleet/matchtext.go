@@ -16,7 +16,7 @@ import (
 // Texts of imported packages are excluded, because they may match nothing.
 type MatchText struct {
 	Path  string // of its list or label, in CUE syntax
-	Field string // field of the selector: kinds, names, namespaces, releases or labels
+	Field string // field of the selector: kinds, names, namespaces, releases or labels; objects for a kind that violations read
 	Key   string // label key
 	Text  string // a kind, a pattern, or the value of a label
 	Pos   diag.Pos

@@ -18,6 +18,10 @@ func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck 
 	m := &matchChecker{application: newApplication(c), kinds: kindsOf(c, objs, crds)}
 	for _, p := range c.Policies {
 		m.check(p.Match, p.Texts, objs)
+		// Other kinds may come later.
+		m.checkKinds(slices.DeleteFunc(withField(p.Texts, "objects"), func(t fleet.MatchText) bool {
+			return !m.existing(t) && diag.Nearest(t.Text, diag.Each(m.kinds, func(k schema.GroupKind) string { return k.Kind })) == ""
+		}))
 		for _, w := range p.Waivers {
 			// A waiver that matches nothing is a fault of its cluster already.
 			if among := m.selected(objs, p.Match); len(m.selected(among, w.Match)) > 0 {

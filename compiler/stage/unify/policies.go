@@ -35,6 +35,7 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 		pos, own := c.place(f.name)
 		at := "policies." + cue.MakePath(cue.Str(f.name)).String()
 		p := fleet.Policy{Name: f.name, Message: textOf(f.v, "message"), Match: selectorOf(f.v), Texts: e.matchTexts(f.v, at), Pos: diag.CUEPos(e.root, pos)}
+		p.Texts = append(p.Texts, e.readKinds(in, f.name, at)...)
 		lines := ""
 		if own {
 			lines = e.ruleLines(f.v)
@@ -47,6 +48,30 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 			})
 		}
 		out = append(out, p)
+	}
+	return out
+}
+
+// readKinds returns the kinds that layers read in a policy at a path, as in objects.Service.
+func (e *evaluation) readKinds(in *build.Instance, policy, at string) (out []fleet.MatchText) {
+	ofPolicy := func(x ast.Expr) ast.Expr {
+		if lit, ok := x.(*ast.StructLit); ok {
+			return &ast.StructLit{Elts: selectDecls(lit.Elts, policy, unchanged, unchanged)}
+		}
+		return x
+	}
+	for _, f := range in.Files {
+		for _, d := range selectDecls(f.Decls, "policies", ofPolicy, unchanged) {
+			walkReferences(d, func(id *ast.Ident, kinds []string) {
+				pos := diag.CUEPos(e.root, id.Pos())
+				pos.Col += len("objects.")
+				scope, ok := id.Scope.(*ast.StructLit)
+				isRule := ok && len(fieldsNamed(scope.Elts, "violations")) > 0
+				if id.Name == "objects" && len(kinds) > 0 && isRule && e.layerOfFile(pos.File) != "" {
+					out = append(out, fleet.MatchText{Path: at + ".violations", Field: "objects", Text: kinds[0], Pos: pos})
+				}
+			})
+		}
 	}
 	return out
 }
