@@ -207,7 +207,7 @@ func (s *UpToDate) keyOf(kind, id string, inputs Inputs) string {
 func stored(c *fleet.Cluster) *fleet.Cluster {
 	out := &fleet.Cluster{
 		ID: c.ID, CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Rollout: c.Rollout,
-		KubeContext: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
+		Name: c.Name, GitOps: c.GitOps, KubeContext: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
 	}
 	files := map[string]bool{}
 	for _, s := range c.Secrets {

@@ -19,7 +19,7 @@ type Clusters struct {
 	Evaluated []string         // IDs of clusters that were evaluated, or could not be
 	Valid     bool             // whether no cluster has a fault
 
-	// OtherShards are clusters that other runs check. They have an ID, a context and a UID.
+	// OtherShards are clusters that other runs check. They have the fields of [Identity].
 	OtherShards []*fleet.Cluster
 
 	// Evaluate evaluates more clusters. all has those that can be evaluated, atFault those
@@ -74,6 +74,7 @@ func (f *fleetCheck) run() error {
 	among = slices.Concat(among, f.OtherShards)
 	f.addOwn(SameContexts(among))
 	f.addOwn(sameUIDs(among))
+	f.addOwn(sameDestinations(among))
 	return f.faults.Err()
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Identity evaluates of a cluster only its context and UID. It reports no faults of CUE: a
+// Identity evaluates of a cluster only its context, UID and destination of Argo CD. It reports no faults of CUE: a
 // field that cannot be evaluated is empty.
 func Identity(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
 	embedded := relocate(root, in)
@@ -24,8 +24,10 @@ func Identity(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 	}
 	if uid := lookup(v, "cluster.uid"); uid.Exists() {
 		c.UID, _ = uid.String()
-		c.Pos = diag.CUEPos(root, e.sourcePos(lookup(v, "cluster.name")))
 	}
+	c.Name, _ = lookup(v, "cluster.name").String()
+	c.Pos = diag.CUEPos(root, e.sourcePos(lookup(v, "cluster.name")))
+	c.GitOps = e.gitops(v, new(diag.List))
 	embedded.cluster(c)
 	return c, nil
 }
