@@ -169,7 +169,7 @@ func (s *Session) objects(cluster string, onlyIntact bool) ([]fleet.Object, erro
 // object reads the file of one object, and returns the digest of the file, too.
 func (s *Session) object(name string) (u *unstructured.Unstructured, digest string, err error) {
 	wrong := func(msg string, cause error) (*unstructured.Unstructured, string, error) {
-		return nil, "", &diag.Diag{Code: diag.CodeDamagedExport, At: s.at(name), Msg: msg, Hint: "restore it from version control, or run fleetc export", Cause: cause}
+		return nil, "", &diag.Diag{Code: diag.CodeDamagedExport, At: s.at(name), Msg: msg, Hint: "restore it from version control, or remove the directory of the cluster, then run fleetc export again", Cause: cause}
 	}
 	info, err := s.lstat(name)
 	switch {
