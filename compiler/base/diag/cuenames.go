@@ -322,6 +322,8 @@ func (x *explanation) notFound(m []string) {
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+own+`" below the package clause`
 	case strings.HasPrefix(rest, ".#"):
 		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause, and add the chart with fleetc chart add`
+	case name == "objects" && strings.HasPrefix(x.Path, "policies."):
+		x.Msg, x.Hint = "the policy reads objects, and does not declare them", "add objects: _ to the policy"
 	case known:
 		x.Code = CodeMissingValue
 		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"

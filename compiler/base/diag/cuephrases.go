@@ -34,6 +34,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^cyclic references in let clause or alias$`), CodeCycle, (*explanation).letCycle},
 		{regexp.MustCompile(`^invalid regexp: error parsing regexp: (.+)$`), CodeTextForm, (*explanation).brokenRegexp},
 		{regexp.MustCompile(`^imported and not used: "([^"]+)"`), CodeUnknownName, (*explanation).unused},
+		{regexp.MustCompile(`^(\S+) redeclared as imported package name\s+previous declaration at .*:(\d+):(\d+)$`), CodeUnknownName, (*explanation).namedLikeImport},
 		{regexp.MustCompile(`^builtin package "(.+)" undefined$`), CodeUnknownName, (*explanation).noStandardPackage},
 		{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), CodeUnknownName, (*explanation).relativeImport},
 		{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), CodeUnknownName, saying("no package is called $1", "correct the import path: package names have only letters, digits and _, as in environments/charts/my_app")},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -87,4 +88,17 @@ func (x *explanation) notSet(m []string) {
 		name = of + "." + name
 	}
 	x.Msg, x.Hint = name+below+" is not set", cmp.Or(x.Hint, "set it in the cluster, or in a layer above")
+}
+
+// namedLikeImport explains a field with the name of a package that its file imports.
+func (x *explanation) namedLikeImport(m []string) {
+	field := x.place()
+	field.Line, _ = strconv.Atoi(m[2])
+	field.Col, _ = strconv.Atoi(m[3])
+	x.At = slices.Insert(x.At, 0, field)
+	x.Msg, x.Hint = "the file imports a package with the name of the field "+m[1], "rename the field, or name the package: import "+m[1]+`Package "PATH"`
+	if m[1] == "policy" {
+		x.Hint = "did you mean policies?"
+		x.fixSource("policy", "policies")
+	}
 }
