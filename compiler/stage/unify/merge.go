@@ -10,7 +10,7 @@ import (
 // result reuses both.
 func merge(lo, hi *fleet.Tree) *fleet.Tree {
 	switch {
-	case lo == nil:
+	case lo == nil, lo == hi: // withOrigins shares its nulls
 		return hi
 	case hi == nil:
 		return lo
