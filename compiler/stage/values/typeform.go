@@ -102,7 +102,8 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 		f |= textForm
 	}
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
-	if f&^(textForm|intOrStringForm) == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
+	declared := t.typed && t.Kinds&String != 0 // the schema overrules guesses from the default
+	if f&^(textForm|intOrStringForm) == 0 && scalar && !declared && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
 		f |= digitForm
 	}
 	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
@@ -131,6 +132,9 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	f &^= fieldsForm
 	if f&scalarForms&^(textForm|intOrStringForm) == 0 {
 		f |= toggleForms(t, r, in)
+		if declared {
+			f &^= toggleForm
+		}
 	}
 	if f == otherForm {
 		f = 0
