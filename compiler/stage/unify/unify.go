@@ -95,7 +95,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		faults.Add(wrong)
 		err = removeReleases(off, c, diag.All(err)).Err()
 		faults.Add(e.depends(final, c, off))
-		faults.Add(e.checkYAMLWords(c))
+		faults.Add(e.checkYAMLMeanings(c))
 	}
 	if len(faults) > 0 {
 		// Values that cannot be decoded are already reported.

@@ -1,0 +1,155 @@
+package unify
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A yamlFile is an embedded YAML file. CUE reads it as YAML 1.2, and Helm as YAML 1.1.
+type yamlFile struct {
+	lines   []string
+	scalars map[[2]int]yamlScalar // by line and column, as CUE counts them
+}
+
+// A yamlScalar is a value of a YAML file, with the keys above it: nil for an element of a list.
+type yamlScalar struct {
+	node *yaml.Node
+	keys []*yaml.Node
+}
+
+// checkYAMLMeanings returns a fault for each value and key of a cluster that Helm reads from
+// an embedded YAML file as something else than CUE.
+func (e *evaluation) checkYAMLMeanings(c *fleet.Cluster) error {
+	var faults diag.List
+	files := map[string]yamlFile{}
+	seen := map[string]bool{} // keys with a fault
+	for _, r := range c.Releases {
+		for i, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
+			above := []string{"values"}
+			if i > 0 {
+				above = []string{"objects", r.ObjectKey(i - 1)}
+			}
+			t.EachScalar(func(at []string, scalar *fleet.Tree) {
+				pos := scalar.Pos
+				e.embedded.pos(&pos)
+				f := e.yamlFile(files, pos.File)
+				s, ok := f.scalars[[2]int{pos.Line, pos.Col}]
+				if !ok {
+					return
+				}
+				_, value := helmReading(s.node)
+				if text, _ := scalar.Scalar.(string); text == s.node.Value && value != text {
+					faults.Add(f.misread(s.node, pos.File, r.Path(append(above, fleet.FieldText(at))...), "", diag.AsJSON(value), "a string"))
+				}
+				for n := len(at); n > 0 && n > len(at)-len(s.keys); n-- {
+					key, name := s.keys[len(s.keys)-1-len(at)+n], at[n-1]
+					if key == nil {
+						continue
+					}
+					read, _ := helmReading(key)
+					if octal := "0o" + strings.TrimPrefix(key.Value, "0"); name != key.Value && name != octal {
+						break // the value has moved
+					}
+					if path := r.Path(append(above, fleet.FieldText(at[:n]))...); name != read && !seen[path] {
+						seen[path] = true
+						faults.Add(f.misread(key, pos.File, path, "the key ", read, strconv.Quote(name)))
+					}
+				}
+			})
+		}
+	}
+	return faults.Err()
+}
+
+// misread returns the fault of a node that Helm reads as something else than CUE.
+func (f yamlFile) misread(n *yaml.Node, file, path, what, helm, cue string) *diag.Diag {
+	text, line := []rune(n.Value), []rune(f.lines[n.Line-1])
+	before := string(line[:min(n.Column-1, len(line))])
+	d := &diag.Diag{
+		Code: diag.CodeYAMLWord, Path: path,
+		At:   []diag.Pos{{File: file, Line: n.Line, Col: len(before) + 1}},
+		Msg:  fmt.Sprintf("Helm and Kubernetes read %s%s as %s, and CUE reads it as %s", what, string(text), helm, cue),
+		Hint: fmt.Sprintf("write %s, or %q for the string", helm, string(text)),
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		d.Hint = "write " + helm + " without " + n.ShortTag()
+		return d
+	}
+	d.At[0].Col += max(0, strings.Index(f.lines[n.Line-1][len(before):], n.Value)) // behind an anchor
+	for _, to := range []string{helm, strconv.Quote(n.Value)} {
+		d.Fixes = append(d.Fixes, diag.Fix{Kind: diag.FixSource, Old: n.Value, New: to})
+	}
+	return d
+}
+
+// mayDiffer matches the scalars without quotes that YAML 1.1 can read as something else than
+// a string.
+var mayDiffer = regexp.MustCompile(`^(?:[-+.]?[0-9][^\n]*|[a-zA-Z]{1,3})$`)
+
+// helmReading returns what Helm reads for a scalar, as a key and as a value.
+func helmReading(n *yaml.Node) (key string, value any) {
+	text := n.Value
+	switch {
+	case n.Style&yaml.TaggedStyle != 0:
+		text = n.ShortTag() + " " + strconv.Quote(text)
+	case n.Style != 0 || !mayDiffer.MatchString(text):
+		return text, text
+	}
+	var read map[string]any
+	if sigsyaml.Unmarshal([]byte("? "+text+"\n: "+text+"\n"), &read) == nil {
+		for k, v := range read {
+			return k, v
+		}
+	}
+	return n.Value, n.Value
+}
+
+// yamlFile returns the YAML file of the fleet with the name, from a cache. It is empty for
+// other files, and for one that cannot be read.
+func (e *evaluation) yamlFile(files map[string]yamlFile, name string) yamlFile {
+	if f, ok := files[name]; ok || !slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) {
+		return f
+	}
+	f := yamlFile{scalars: map[[2]int]yamlScalar{}}
+	if tree, err := os.OpenRoot(e.root); err == nil {
+		defer tree.Close()
+		var n yaml.Node
+		if data, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && yaml.Unmarshal(data, &n) == nil {
+			f.lines = strings.Split(string(data), "\n")
+			f.add(&n, nil)
+		}
+	}
+	files[name] = f
+	return f
+}
+
+// add adds the scalars of a node with the keys above it.
+func (f yamlFile) add(n *yaml.Node, keys []*yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		f.scalars[[2]int{n.Line, n.Column}] = yamlScalar{n, keys}
+	}
+	for i, c := range n.Content {
+		switch {
+		case n.Kind == yaml.DocumentNode:
+			f.add(c, keys)
+		case n.Kind == yaml.SequenceNode:
+			f.add(c, append(slices.Clip(keys), nil))
+		case i%2 == 1 && n.Content[i-1].Value == "<<":
+			f.add(c, keys)
+		case i%2 == 1:
+			f.add(c, append(slices.Clip(keys), n.Content[i-1]))
+		}
+	}
+}
