@@ -101,7 +101,7 @@ func TestInferredForms(t *testing.T) {
 	for _, c := range []inference{
 		{
 			"an integer", "replicas: 1\n", deployment("  replicas: {{ .Values.replicas }}\n"),
-			[]string{"replicas: 3", "replicas: '3'", "replicas: null", "replicas: '{{ .Values.num }}'", "replicas: 1e3"},
+			[]string{"replicas: 3", "replicas: '3'", "replicas: null", "replicas: '{{ .Values.num }}'", "replicas: 1e3", "replicas: 1E+3"},
 			[]string{
 				`replicas: three -> hint: write an integer, such as 1`, `replicas: "1.5" -> expects an integer`, "replicas: true -> hint: write a number, such as 1",
 				"replicas: [1] -> this is a list", "replicas: {a: 1} -> this is a map",

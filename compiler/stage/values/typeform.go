@@ -247,9 +247,9 @@ func looksLikeYAML(s string) bool {
 
 // isWhole reports whether YAML parses the text as a whole number.
 func isWhole(s string) bool {
-	s = strings.TrimLeft(s, "+-")
+	s = strings.ToLower(strings.TrimLeft(s, "+-"))
 	if rest, ok := strings.CutPrefix(s, "0x"); ok {
-		return rest != "" && strings.Trim(strings.ToLower(rest), "0123456789abcdef") == ""
+		return rest != "" && strings.Trim(rest, "0123456789abcdef") == ""
 	}
 	s, fraction, _ := strings.Cut(strings.TrimPrefix(s, "0o"), ".")
 	mantissa, exponent, _ := strings.Cut(strings.ReplaceAll(s, "_", ""), "e")
