@@ -50,7 +50,8 @@ type facts struct {
 	keyed     bool // a template iterates over its keys
 	bare      bool // a template prints it without conversion
 	asYAML    bool // a template prints its YAML or JSON
-	plain     bool // a template prints it other than between quotes
+	plain     bool // a template prints it other than between quotes, and where Kubernetes may not accept a number
+	between   bool // a template prints it between quotes
 	text      bool // it can be text, because a template passes it to tpl unchanged
 }
 
@@ -59,7 +60,7 @@ func (f facts) and(o facts) facts {
 	return facts{
 		free: f.free || o.free, sinks: f.sinks.and(o.sinks), form: f.form | o.form, needs: f.needs | o.needs, choice: f.choice.and(o.choice),
 		testedFor: f.testedFor | o.testedFor, tests: f.tests.and(o.tests), keyed: f.keyed || o.keyed,
-		bare: f.bare || o.bare, asYAML: f.asYAML || o.asYAML, plain: f.plain || o.plain, text: f.text || o.text,
+		bare: f.bare || o.bare, asYAML: f.asYAML || o.asYAML, plain: f.plain || o.plain, between: f.between || o.between, text: f.text || o.text,
 	}
 }
 

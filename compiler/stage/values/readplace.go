@@ -162,7 +162,10 @@ func (r *interpreter) mark(p *place, m Mode) {
 		r.counts(p)
 		p.form |= r.sink.formAt(r.by)
 		p.asYAML = p.asYAML || r.by == asYAML
-		p.plain = p.plain || !r.inQuotes
+		if r.sink.formAt(r.by)&(quantityForm|shareForm|intOrStringForm) == 0 { // a number has another form there
+			between := r.inQuotes || r.by == quoted
+			p.plain, p.between = p.plain || !between, p.between || between
+		}
 		if r.sink != nil {
 			p.choice.sinks = addWords(p.choice.sinks, r.sink.enum)
 		}

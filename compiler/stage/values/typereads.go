@@ -278,8 +278,8 @@ func (t *Type) besideBool(r readSummary, whole, ranged bool) Kind {
 }
 
 // besideText returns the additional kind of a value whose default is a text: a
-// number where numbers are usual, and where templates print it only between
-// quotes.
+// number where numbers are usual, where Kubernetes accepts both, and where
+// templates print it only between quotes.
 func (t *Type) besideText(k Kind, r readSummary, in reach) Kind {
 	switch {
 	case t.seen&String == 0:
@@ -287,7 +287,7 @@ func (t *Type) besideText(k Kind, r readSummary, in reach) Kind {
 	case numberOrText(in.key, in.parent):
 		return Number
 	case k&^Null == String && r.mode&Printed != 0 && !r.plain && !in.part && t.form&stringForm == 0:
-		t.quoted = true
+		t.quoted = r.between
 		return Number
 	}
 	return 0
