@@ -1,6 +1,7 @@
 package unify
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -19,6 +20,7 @@ import (
 
 // A yamlFile is an embedded YAML file. CUE reads it as YAML 1.2, and Helm as YAML 1.1.
 type yamlFile struct {
+	data    []byte
 	lines   []string
 	scalars map[[2]int]yamlScalar // by line and column, as CUE counts them
 }
@@ -33,7 +35,7 @@ type yamlScalar struct {
 // an embedded YAML file as something else than CUE.
 func (e *evaluation) checkYAMLMeanings(c *fleet.Cluster) error {
 	var faults diag.List
-	files := map[string]yamlFile{}
+	files := map[string]*yamlFile{}
 	seen := map[string]bool{} // keys with a fault
 	for _, r := range c.Releases {
 		for i, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
@@ -44,13 +46,14 @@ func (e *evaluation) checkYAMLMeanings(c *fleet.Cluster) error {
 			t.EachScalar(func(at []string, scalar *fleet.Tree) {
 				pos := scalar.Pos
 				e.embedded.pos(&pos)
-				f := e.yamlFile(files, pos.File)
+				text, isText := scalar.Scalar.(string)
+				f := e.yamlFile(files, pos.File, isText && mayDiffer.MatchString(text) || slices.ContainsFunc(at, mayDiffer.MatchString))
 				s, ok := f.scalars[[2]int{pos.Line, pos.Col}]
 				if !ok {
 					return
 				}
 				_, value := helmReading(s.node)
-				if text, _ := scalar.Scalar.(string); text == s.node.Value && value != text {
+				if text == s.node.Value && value != text {
 					faults.Add(f.misread(s.node, pos.File, r.Path(append(above, fleet.FieldText(at))...), "", diag.AsJSON(value), "a string"))
 				}
 				for n := len(at); n > 0 && n > len(at)-len(s.keys); n-- {
@@ -74,7 +77,7 @@ func (e *evaluation) checkYAMLMeanings(c *fleet.Cluster) error {
 }
 
 // misread returns the fault of a node that Helm reads as something else than CUE.
-func (f yamlFile) misread(n *yaml.Node, file, path, what, helm, cue string) *diag.Diag {
+func (f *yamlFile) misread(n *yaml.Node, file, path, what, helm, cue string) *diag.Diag {
 	text, line := []rune(n.Value), []rune(f.lines[n.Line-1])
 	before := string(line[:min(n.Column-1, len(line))])
 	d := &diag.Diag{
@@ -95,8 +98,8 @@ func (f yamlFile) misread(n *yaml.Node, file, path, what, helm, cue string) *dia
 }
 
 // mayDiffer matches the scalars without quotes that YAML 1.1 can read as something else than
-// a string.
-var mayDiffer = regexp.MustCompile(`^(?:[-+.]?[0-9][^\n]*|[a-zA-Z]{1,3})$`)
+// a string or a decimal integer: https://yaml.org/type.
+var mayDiffer = regexp.MustCompile(`^(?:[-+]?(?:0[-+.:_0-9a-fA-FxXoO]+|[1-9][0-9]*[-+.:_eE][-+.:_0-9eE]*|\.[0-9][-+_0-9eE]*)|[-+][0-9]+|(?i:y|yes|n|no|on|off))$`)
 
 // helmReading returns what Helm reads for a scalar, as a key and as a value.
 func helmReading(n *yaml.Node) (key string, value any) {
@@ -117,26 +120,34 @@ func helmReading(n *yaml.Node) (key string, value any) {
 }
 
 // yamlFile returns the YAML file of the fleet with the name, from a cache. It is empty for
-// other files, and for one that cannot be read.
-func (e *evaluation) yamlFile(files map[string]yamlFile, name string) yamlFile {
-	if f, ok := files[name]; ok || !slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) {
-		return f
+// other files, and for one that cannot be read. Parsing is slow: it is also empty for a file
+// without tags in which no value or key was found so far that may differ.
+func (e *evaluation) yamlFile(files map[string]*yamlFile, name string, differs bool) *yamlFile {
+	if path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
+		return &yamlFile{}
 	}
-	f := yamlFile{scalars: map[[2]int]yamlScalar{}}
-	if tree, err := os.OpenRoot(e.root); err == nil {
-		defer tree.Close()
+	f, ok := files[name]
+	if !ok {
+		f = &yamlFile{}
+		if tree, err := os.OpenRoot(e.root); err == nil {
+			f.data, _ = tree.ReadFile(filepath.FromSlash(name))
+			_ = tree.Close()
+		}
+		files[name], differs = f, differs || bytes.Contains(f.data, []byte("!"))
+	}
+	if differs && f.scalars == nil {
+		f.scalars = map[[2]int]yamlScalar{}
 		var n yaml.Node
-		if data, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && yaml.Unmarshal(data, &n) == nil {
-			f.lines = strings.Split(string(data), "\n")
+		if yaml.Unmarshal(f.data, &n) == nil {
+			f.lines = strings.Split(string(f.data), "\n")
 			f.add(&n, nil)
 		}
 	}
-	files[name] = f
 	return f
 }
 
 // add adds the scalars of a node with the keys above it.
-func (f yamlFile) add(n *yaml.Node, keys []*yaml.Node) {
+func (f *yamlFile) add(n *yaml.Node, keys []*yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		f.scalars[[2]int{n.Line, n.Column}] = yamlScalar{n, keys}
 	}
