@@ -42,10 +42,10 @@ func TestInferredTexts(t *testing.T) {
 			[]string{"name: 1.10 -> write \"1.1", "name: 12345678 -> is a number", "name: true -> is a bool", "both: 0 -> is a number", "plain: 0 -> is a number"},
 		},
 		{
-			"numbers where Kubernetes accepts both", "cpu: 100m\nmem: 64Mi\narg: 64Mi\nport: http\nnote: a\n",
-			pod("metadata:\n  annotations:\n    a: {{ .Values.note | quote }}\nspec:\n  containers:\n  - args:\n    - --mem={{ .Values.arg }}\n    livenessProbe:\n      httpGet:\n        port: {{ .Values.port }}\n    resources:\n      requests:\n        cpu: {{ .Values.cpu }}\n        memory: {{ .Values.mem | quote }}\n      limits:\n        memory: {{ .Values.arg }}\n"),
+			"numbers where Kubernetes accepts both", "cpu: 100m\nmem: 64Mi\narg: 64Mi\nport: http\nnote: a\npull: Always\n",
+			pod("metadata:\n  annotations:\n    a: {{ .Values.note | quote }}\nspec:\n  containers:\n  - imagePullPolicy: {{ .Values.pull | quote }}\n    args:\n    - --mem={{ .Values.arg }}\n    livenessProbe:\n      httpGet:\n        port: {{ .Values.port }}\n    resources:\n      requests:\n        cpu: {{ .Values.cpu }}\n        memory: {{ .Values.mem | quote }}\n      limits:\n        memory: {{ .Values.arg }}\n"),
 			[]string{"cpu: 1", "cpu: 0.5", "mem: 67108864", "port: 80", "note: 6"},
-			[]string{"cpu: true -> is a bool", "arg: 67108864 -> is a number", "note: 1.10 -> write \"1.1", "note: 12345678 -> is a number"},
+			[]string{"cpu: true -> is a bool", "pull: 6 -> is a number", "arg: 67108864 -> is a number", "note: 1.10 -> write \"1.1", "note: 12345678 -> is a number"},
 		},
 		{
 			"shares", "surge: 25%\n", "apiVersion: apps/v1\nkind: Deployment\nspec:\n  strategy:\n    rollingUpdate:\n      maxSurge: {{ .Values.surge }}\n",

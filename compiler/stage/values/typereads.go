@@ -286,7 +286,7 @@ func (t *Type) besideText(k Kind, r readSummary, in reach) Kind {
 		return 0
 	case numberOrText(in.key, in.parent):
 		return Number
-	case k&^Null == String && r.mode&Printed != 0 && !r.plain && !in.part && t.form&stringForm == 0:
+	case k&^Null == String && r.mode&Printed != 0 && !r.plain && !in.part && t.form&stringForm == 0 && t.enum == nil:
 		t.quoted = r.between
 		return Number
 	}
