@@ -163,6 +163,22 @@ func TestLSPFaultsFromTheStart(t *testing.T) {
 	s.wantHover(root, "replicas: 2", "- `7` in `dev/one`")
 }
 
+// A hover hides the values of hidden fields to which a value in a Secret refers.
+func TestLSPHoverHiddenSecrets(t *testing.T) {
+	s := startLSPSession(t, lspChartFleet)
+	root := "environments/fleet.cue"
+	s.edit(root, strings.Replace(s.texts[root], `password: "hunter2-hunter2"`, "password: _shared", 1)+"_shared: \"hunter2-hunter2\"\n_all: {deep: _shared}\n_open: \"blue\"\n")
+	for _, more := range []string{"", "_x: 1 & 2\n"} { // which does not render
+		s.edit(root, s.texts[root]+more)
+		for _, at := range []string{"_shared\n", "_shared: \"", "_all", "deep"} {
+			if got := s.hover(root, at); got == "" || strings.Contains(got, "hunter2") {
+				t.Errorf("the hover shows a secret at %q:\n%s", at, got)
+			}
+		}
+		s.wantHover(root, "_open", "blue")
+	}
+}
+
 // A hover hides values that reach a Secret, even when the fleet does not render.
 func TestLSPHoverSecrets(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)

@@ -58,19 +58,9 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 		return nil, err
 	}
 	defer release()
-	r := s.rendered[cluster]
-	if r == nil {
-		i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
-		if i < 0 || !s.fleet.CanRender(s.fleet.Clusters[i]) {
-			return nil, nil
-		}
-		if r, err = query.RenderForUses(ctx, s.fleet, s.fleet.Clusters[i]); err != nil {
-			return nil, ctx.Err()
-		}
-		if len(s.rendered) >= maxExplained {
-			clear(s.rendered)
-		}
-		s.rendered[cluster] = r
+	r, err := s.render(ctx, cluster)
+	if r == nil || err != nil {
+		return nil, err
 	}
 	uses, err := r.Uses(ctx, field[1], field[valuesDepth:], value)
 	if err != nil {
@@ -82,6 +72,47 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 		c.secrets.LoadOrStore(name, false)
 	}
 	return uses, nil
+}
+
+// inSecret reports whether a Secret of a cluster contains the value of a field, or one below
+// it, or contained it in an earlier rendering. Until the cluster can be rendered, it is false.
+func (c *checker) inSecret(ctx context.Context, s *snapshot, cluster string, field []string, e *fleet.Explanation) (bool, error) {
+	release, err := s.lock.acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	name := fleet.FieldText(field)
+	if _, ok := c.secrets.Load(name); ok {
+		return true, nil
+	}
+	r, err := s.render(ctx, cluster)
+	if r == nil || err != nil || !r.IsSecret(e.Value) && !slices.ContainsFunc(e.Leaves, func(l fleet.Leaf) bool { return r.IsSecret(l.Value) }) {
+		return false, err
+	}
+	c.secrets.Store(name, true)
+	return true, nil
+}
+
+// render returns a rendered cluster, from a cache; nil for a cluster that cannot be rendered.
+// The caller must hold the lock.
+func (s *snapshot) render(ctx context.Context, cluster string) (*query.RenderedCluster, error) {
+	if r := s.rendered[cluster]; r != nil {
+		return r, nil
+	}
+	i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
+	if i < 0 || !s.fleet.CanRender(s.fleet.Clusters[i]) {
+		return nil, nil //nolint:nilnil // a cluster with faults
+	}
+	r, err := query.RenderForUses(ctx, s.fleet, s.fleet.Clusters[i])
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	if len(s.rendered) >= maxExplained {
+		clear(s.rendered)
+	}
+	s.rendered[cluster] = r
+	return r, nil
 }
 
 // isSecret reports whether a value of a release was secret in a rendering. Before the first

@@ -119,6 +119,11 @@ func (q *question) hover(ctx context.Context) (string, error) {
 			} else if err != nil && !known {
 				return "", nil // no cluster has the field
 			}
+			if !known && e != nil && !q.isSecret { // such as a hidden field, to which a value refers
+				if q.isSecret, err = q.checker.inSecret(ctx, q.snapshot, g.clusters[0], q.field, e); err != nil {
+					return "", err
+				}
+			}
 		}
 		fmt.Fprintf(&b, "- %s in %s\n", q.describe(g, e), clustersText(g.clusters, fleet.IDs(q.clusters)))
 		q.writeLines(&b, e, g)
