@@ -8,8 +8,8 @@
 // [Checkout], [Head], [Changed] and [RevisionNames] read commits of the repository
 // that contains a fleet. File contents are those that git stores, with the line ends
 // of the working tree if git converts them: filters and hooks do not run, and a
-// git-lfs file is its pointer. They use no network and write neither to the repository nor to the working tree. [ResolveLink]
-// follows symbolic links inside a repository.
+// git-lfs file is its pointer. They use no network and write neither to the repository
+// nor to the working tree. [ResolveLink] follows symbolic links inside a repository.
 package git
 
 import (
