@@ -183,7 +183,8 @@ func (b *build) failed(top *kustomizeFile, err error) error {
 		f = b.checked[path.Clean(dir)]
 	}
 	text = shorten(text)
-	pos, hint := diag.Pos{File: f.name}, "correct the kustomization"
+	var pos diag.Pos
+	var hint string
 	switch {
 	case noTarget.MatchString(text):
 		id := noTarget.FindStringSubmatch(text)[1]
