@@ -90,7 +90,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		off, wrong := e.unselectedReleases(final, c)
 		faults = e.withoutUnselected(final, off, c, faults)
 		if len(faults) == 0 {
-			faults = e.checkInterpolations(final, off)
+			faults = e.checkInterpolations(in, final, off)
 		}
 		faults.Add(wrong)
 		err = removeReleases(off, c, diag.All(err)).Err()
