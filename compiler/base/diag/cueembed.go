@@ -1,11 +1,13 @@
 package diag
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,4 +144,56 @@ func embedsOf(file *ast.File) (embeds []*ast.Attribute, globs bool) {
 func isRebased(file *ast.File) bool {
 	tok := file.Pos().File()
 	return tok != nil && tok.FSLoc().Path != "" && !strings.Contains(tok.FSLoc().Path, "/")
+}
+
+// embedded explains an error of an embedded file, which has a position in that file, or of
+// its attribute.
+func (x *explanation) embedded(m []string) {
+	at := slices.IndexFunc(x.At, func(p Pos) bool { return path.Ext(p.File) != ".cue" })
+	switch {
+	case at < 0:
+		x.Msg, x.Hint = "invalid @embed: "+cmp.Or(m[2], m[1]), "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)"
+		return
+	case strings.HasPrefix(m[1], "number & "): // more than 64 bits, or the tag !!float
+		n := strings.TrimPrefix(m[1], "number & ")
+		x.Msg, x.Hint = "the number "+n+" cannot be read from YAML without a fraction", "write "+n+`.0, or "`+n+`" for a string`
+	case m[1] != "":
+		x.Msg, x.Hint = "the number "+m[1]+" does not exist in JSON, and so not in Kubernetes", "write a finite number, or a string in quotes"
+	default:
+		x.Msg, x.Hint = "the embedded file cannot be read: "+m[2], "correct the file here"
+	}
+	x.Code = CodeEmbeddedFile
+	x.At[0], x.At[at] = x.At[at], x.At[0]
+}
+
+// yamlNumber explains a number of an embedded YAML file that CUE refuses, such as 00.5 or -07.
+func (x *explanation) yamlNumber(m []string) {
+	line, _ := strconv.Atoi(m[2])
+	x.At = append([]Pos{{File: m[1], Line: line}}, x.At...)
+	x.Msg, x.Hint = "the number "+strings.Replace(m[3], "0o", "0", 1)+" cannot be read", "write it without zeros in front, or in quotes for a string"
+}
+
+// yamlSyntax explains an embedded YAML file that does not parse.
+func (x *explanation) yamlSyntax(m []string) {
+	line, _ := strconv.Atoi(m[2])
+	x.At = append([]Pos{{File: m[1], Line: line}}, x.At...)
+	x.Msg, x.Hint = YAMLFault(m[3])
+}
+
+// YAMLFault returns the message and the hint of the fault of a file that the YAML library
+// refuses with a message.
+func YAMLFault(text string) (msg, hint string) {
+	hint = "correct the indentation or the quotes of this line, or of the lines around it"
+	switch {
+	case strings.Contains(text, "cannot start any token"):
+		text = "a line begins with a tab, or a string with a special character"
+		hint = "indent with spaces instead of tabs, and put strings that begin with a special character in quotes"
+	case strings.Contains(text, "mapping values are not allowed"):
+		hint = "correct the indentation, or put strings that contain a colon in quotes"
+	case strings.Contains(text, "unknown anchor"):
+		hint = "put strings that begin with * in quotes"
+	case strings.Contains(text, "invalid map key"):
+		text, hint = "a string that begins with { is read as a map", "put it in quotes"
+	}
+	return "YAML that does not parse: " + text, hint
 }

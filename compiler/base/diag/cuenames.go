@@ -172,33 +172,6 @@ func (x *explanation) tooLarge(m []string) {
 	x.Msg, x.Hint = "the file "+name+" "+m[2], "split it"
 }
 
-// embedded explains an error of an embedded file, which has a position in that file, or of
-// its attribute.
-func (x *explanation) embedded(m []string) {
-	at := slices.IndexFunc(x.At, func(p Pos) bool { return path.Ext(p.File) != ".cue" })
-	switch {
-	case at < 0:
-		x.Msg, x.Hint = "invalid @embed: "+cmp.Or(m[2], m[1]), "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)"
-		return
-	case strings.HasPrefix(m[1], "number & "): // more than 64 bits, or the tag !!float
-		n := strings.TrimPrefix(m[1], "number & ")
-		x.Msg, x.Hint = "the number "+n+" cannot be read from YAML without a fraction", "write "+n+`.0, or "`+n+`" for a string`
-	case m[1] != "":
-		x.Msg, x.Hint = "the number "+m[1]+" does not exist in JSON, and so not in Kubernetes", "write a finite number, or a string in quotes"
-	default:
-		x.Msg, x.Hint = "the embedded file cannot be read: "+m[2], "correct the file here"
-	}
-	x.Code = CodeEmbeddedFile
-	x.At[0], x.At[at] = x.At[at], x.At[0]
-}
-
-// yamlNumber explains a number of an embedded YAML file that CUE refuses, such as 00.5 or -07.
-func (x *explanation) yamlNumber(m []string) {
-	line, _ := strconv.Atoi(m[2])
-	x.At = append([]Pos{{File: m[1], Line: line}}, x.At...)
-	x.Msg, x.Hint = "the number "+strings.Replace(m[3], "0o", "0", 1)+" cannot be read", "write it without zeros in front, or in quotes for a string"
-}
-
 // notFetched matches the reason why a module of cue.mod/module.cue cannot be fetched.
 var notFetched = regexp.MustCompile(`: cannot fetch ([^ ]+): (.+)$`)
 

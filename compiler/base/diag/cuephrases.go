@@ -66,6 +66,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^@embed: .*conflicting values (.+) and (.+)$`), CodeEmbeddedFile, saying("the embedded file has a duplicate key, with the values $1 and $2", "remove one of the lines")},
 		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): .*no such file.*$`), CodeEmbeddedFile, saying("@embed names a file that does not exist", "put the file next to this one, or correct its name")},
 		{regexp.MustCompile(`^@embed: failed to decode file: (.+):(\d+): cannot decode "(.+)" as !!(?:int|float):.*$`), CodeEmbeddedFile, (*explanation).yamlNumber},
+		{regexp.MustCompile(`^@embed: failed to decode file: (\S+\.ya?ml)(?::(\d+))?: (.*)$`), CodeEmbeddedFile, (*explanation).yamlSyntax},
 		{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), CodeEmbeddedFile, saying("@embed cannot read its file: $1", "correct the file")},
 		{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), CodeEmbeddedFile, saying("@embed can read only files in its own directory and below", "copy the file next to this one, and write @embed(file=values.yaml)")},
 		{regexp.MustCompile(`^@embed$`), CodeEmbeddedFile, saying("@embed names a file that does not exist or cannot be read", "put the file next to this one, or correct its name")},

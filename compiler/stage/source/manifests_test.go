@@ -168,9 +168,9 @@ func TestFaults(t *testing.T) {
 		{
 			"x.yaml", a + "---\na: b\n c: d\n---\n" + a + "---\nx: [\n",
 			"app/x.yaml:6: releases.web.manifests: YAML that does not parse: mapping values are not allowed in this context [FL1406]\n" + manifestAt + "    hint: correct the indentation, or put strings that contain a colon in quotes\n" +
-				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + manifestAt + "    hint: correct the indentation or the quotes of this line, or of the line above it\n",
+				"app/x.yaml:12: releases.web.manifests: YAML that does not parse: did not find expected node content [FL1406]\n" + manifestAt + "    hint: correct the indentation or the quotes of this line, or of the lines around it\n",
 		},
-		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + manifestAt + "    hint: correct the indentation or the quotes of this line, or of the line above it\n"},
+		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced [FL1406]\n" + manifestAt + "    hint: put strings that begin with * in quotes\n"},
 		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that expand to more than 64 MiB of the document [FL1407]\n" + manifestAt + "    hint: write out the parts that the aliases repeat\n"},
 		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string [FL1406]\n" + manifestAt + "    hint: put the key in quotes\n"},
 		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest [FL1107]\n" + manifestAt + "    hint: name its directory as the kustomize of a release: app\n"},

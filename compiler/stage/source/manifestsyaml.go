@@ -74,20 +74,11 @@ func (s *manifestTree) unparsed(t *text, d document, err error) {
 			pos.Line, msg = d.above+line, m[2]
 		}
 	}
-	s.fault(diag.CodeManifest, pos, "YAML that does not parse: "+msg, syntaxHint(msg, d.data))
-}
-
-// syntaxHint returns the hint for a document that the YAML library refuses with msg.
-func syntaxHint(msg string, document []byte) string {
-	switch {
-	case bytes.Contains(document, []byte("{{")):
-		return "make it a template of a chart: manifests does not render {{ }}"
-	case strings.Contains(msg, "cannot start any token"):
-		return "indent with spaces instead of tabs, and put strings that begin with a special character in quotes"
-	case strings.Contains(msg, "mapping values are not allowed"):
-		return "correct the indentation, or put strings that contain a colon in quotes"
+	msg, hint := diag.YAMLFault(msg)
+	if bytes.Contains(d.data, []byte("{{")) {
+		hint = "make it a template of a chart: manifests does not render {{ }}"
 	}
-	return "correct the indentation or the quotes of this line, or of the line above it"
+	s.fault(diag.CodeManifest, pos, msg, hint)
 }
 
 // nodes are the nodes of a document.
