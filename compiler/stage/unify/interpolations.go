@@ -48,11 +48,14 @@ func interpolating(in *build.Instance, unselected []string) func(release string)
 				for _, r := range below.Elts {
 					if interpolates(r) {
 						release, _ := plainField(r)
-						releases[release], all = true, all || release == "" || slices.Contains(unselected, release)
+						releases[release] = true
+						all = all || isHidden(release) || slices.Contains(unselected, release) || hidesInterpolation(r)
 					}
 				}
-			case name == "" || name == "releases" || strings.ContainsAny(name[:1], "_#"):
-				all = all || interpolates(d) // fields of releases may refer to it
+			case name == "releases" || isHidden(name):
+				all = all || interpolates(d)
+			default: // its value is walked
+				all = all || hidesInterpolation(d)
 			}
 		}
 	}
@@ -67,6 +70,26 @@ func plainField(d ast.Decl) (name string, value *ast.StructLit) {
 		value, _ = f.Value.(*ast.StructLit)
 	}
 	return name, value
+}
+
+// isHidden reports whether a check of regular fields does not see the field with a name, to
+// which fields of releases may refer. Computed names and let clauses have an empty one.
+func isHidden(name string) bool { return name == "" || strings.ContainsAny(name[:1], "_#") }
+
+// hidesInterpolation reports whether a hidden field or let clause below a node has an
+// interpolation.
+func hidesInterpolation(n ast.Node) (found bool) {
+	ast.Walk(n, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Field:
+			name, _ := plainField(x)
+			found = found || isHidden(name) && interpolates(x)
+		case *ast.LetClause:
+			found = found || interpolates(x)
+		}
+		return !found
+	}, nil)
+	return found
 }
 
 // interpolates reports whether a node has an interpolation.
