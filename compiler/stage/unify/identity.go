@@ -8,8 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Identity evaluates of a cluster only its context, UID and destination of Argo CD. It reports no faults of CUE: a
-// field that cannot be evaluated is empty.
+// Identity evaluates of a cluster only its context, UID and destination of Argo CD. It
+// reports no faults of CUE: a field that cannot be evaluated is empty.
 func Identity(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
 	embedded := relocate(root, in)
 	if err := checkCalls(root, in); err != nil {
