@@ -21,6 +21,8 @@ type attempt struct {
 
 	base    string   // commit that the tree is based on; empty for none
 	tip     string   // tip of the branch in the repository; empty when the branch does not exist
+	own     bool     // with Onto: the tip was made by such an update, and not changed since
+	parents []string // of the tip, with Onto
 	tree    string   // object ID
 	changes []string // differences between the trees of base and update, as update-index reads them
 	paths   []string // changed paths
@@ -99,7 +101,11 @@ func (a *attempt) fetchTips(ctx context.Context) error {
 	if i, ok := slices.BinarySearch(branches, a.Branch); ok {
 		a.tip = tips[i]
 	}
-	return nil
+	if a.Onto == "" || a.tip == "" {
+		return nil
+	}
+	a.own, a.parents, err = a.isOwn(ctx, a.tip, a.Fleet)
+	return err
 }
 
 // missing returns the fault of a branch that does not exist, and nil if the repository is empty.
@@ -320,7 +326,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	if a.Onto != "" && a.tip != "" {
 		if same, err := a.hasTree(ctx, a.tip, tree); err != nil {
 			return "", "", err
-		} else if same && a.isRebased(ctx) {
+		} else if same && a.isRebased() {
 			return a.tip, BranchUnchanged, nil
 		}
 	}
@@ -373,10 +379,5 @@ func (a *attempt) hasTree(ctx context.Context, commit, tree string) (bool, error
 }
 
 // isRebased reports whether the tip of the branch is a commit whose only parent
-// is the base. It reads the commit itself, since the copy has no history.
-func (a *attempt) isRebased(ctx context.Context) bool {
-	out, err := a.run(ctx, "cat-file", "commit", a.tip)
-	header, _, _ := strings.Cut(out, "\n\n")
-	parents := slices.DeleteFunc(strings.Split(header, "\n"), func(line string) bool { return !strings.HasPrefix(line, "parent ") })
-	return err == nil && slices.Equal(parents, []string{"parent " + a.base})
-}
+// is the base.
+func (a *attempt) isRebased() bool { return slices.Equal(a.parents, []string{a.base}) }

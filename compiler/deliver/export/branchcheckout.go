@@ -107,7 +107,7 @@ func above(name string) iter.Seq[string] {
 // directory beside the working tree, and returns it. It returns an empty name if the branch is not
 // one commit on the base.
 func (a *attempt) checkoutLast(ctx context.Context) (string, error) {
-	if a.tip == "" || !a.isRebased(ctx) {
+	if a.tip == "" || !a.isRebased() {
 		return "", nil
 	}
 	if _, err := a.checkout(ctx, a.tip); err != nil {

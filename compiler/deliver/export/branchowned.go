@@ -27,14 +27,10 @@ func (a *attempt) depth() int {
 // ownership returns the state of a branch that is not replaced: Foreign if others changed
 // it, and Unchanged if its commit makes the changes of the update. It is empty otherwise.
 func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
-	own, parent, err := a.isOwn(ctx, a.tip, a.Fleet)
-	switch {
-	case err != nil:
-		return "", err
-	case !own:
+	if !a.own {
 		return BranchForeign, nil
 	}
-	before, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", parent, a.tip)
+	before, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.parents[0], a.tip)
 	if err != nil {
 		return "", a.fault(err)
 	}
@@ -52,11 +48,10 @@ func (a *attempt) leftover(ctx context.Context) (commit string, state BranchStat
 	if err != nil || len(differing) == 0 || a.Owned {
 		return a.base, BranchStale, err
 	}
-	own, parent, err := a.isOwn(ctx, a.tip, a.Fleet)
-	if err != nil || !own {
-		return a.tip, BranchForeign, err
+	if !a.own {
+		return a.tip, BranchForeign, nil
 	}
-	changed, _, err := a.changedFiles(ctx, parent, a.tip)
+	changed, _, err := a.changedFiles(ctx, a.parents[0], a.tip)
 	if err != nil {
 		return "", "", err
 	}
@@ -73,18 +68,14 @@ func (a *attempt) leftover(ctx context.Context) (commit string, state BranchStat
 // keep adds to the tree the changes that Keep selects in the branch, and returns the result
 // and the number of their directories.
 func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
-	if a.Keep == nil || a.tip == "" {
+	if a.Keep == nil || a.tip == "" || !a.own {
 		return a.tree, 0, nil
 	}
-	own, parent, err := a.isOwn(ctx, a.tip, a.Fleet)
-	if err != nil || !own {
-		return a.tree, 0, err
-	}
-	changed, entries, err := a.changedFiles(ctx, parent, a.tip)
+	changed, entries, err := a.changedFiles(ctx, a.parents[0], a.tip)
 	if err != nil {
 		return "", 0, err
 	}
-	moved, _, err := a.changedFiles(ctx, parent, a.base)
+	moved, _, err := a.changedFiles(ctx, a.parents[0], a.base)
 	if err != nil {
 		return "", 0, err
 	}
@@ -148,15 +139,14 @@ func (a *attempt) kept(file string, clusters map[string]bool) string {
 }
 
 // isOwn reports whether a commit was made with Onto for the fleet and not changed since, and
-// returns its parent. An empty fleet stands for all.
-func (r *Remote) isOwn(ctx context.Context, commit, fleet string) (own bool, parent string, err error) {
+// returns its parents: it has one then. An empty fleet stands for all.
+func (r *Remote) isOwn(ctx context.Context, commit, fleet string) (own bool, parents []string, err error) {
 	out, err := r.run(ctx, "cat-file", "commit", commit)
 	if err != nil {
-		return false, "", r.fault(err)
+		return false, nil, r.fault(err)
 	}
 	header, message, _ := strings.Cut(out, "\n\n")
 	var tree string
-	var parents []string
 	for line := range strings.Lines(header) {
 		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		switch key {
@@ -167,10 +157,8 @@ func (r *Remote) isOwn(ctx context.Context, commit, fleet string) (own bool, par
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(message), "\n")
-	if len(parents) != 1 || tree == "" || !slices.Contains(lines, treeTrailer+tree) || fleet != "" && !slices.Contains(lines, fleetTrailer+fleet) {
-		return false, "", nil
-	}
-	return true, parents[0], nil
+	own = len(parents) == 1 && tree != "" && slices.Contains(lines, treeTrailer+tree) && (fleet == "" || slices.Contains(lines, fleetTrailer+fleet))
+	return own, parents, nil
 }
 
 // Branches returns the names of the branches that begin with the prefix, sorted.
