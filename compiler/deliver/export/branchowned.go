@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // treeTrailer is the trailer of commits of updates with Onto. It has the tree of the
@@ -25,7 +27,8 @@ func (a *attempt) depth() int {
 }
 
 // ownership returns the state of a branch that is not replaced: Foreign if others changed
-// it, and Unchanged if its commit makes the changes of the update. It is empty otherwise.
+// it, and Unchanged if its commit makes the changes of the update and is not merged. It is
+// empty otherwise.
 func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 	if !a.own {
 		return BranchForeign, nil
@@ -35,10 +38,44 @@ func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 		return "", a.fault(err)
 	}
 	after, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.base, a.tree)
-	if err == nil && before == after {
-		return BranchUnchanged, nil
+	if err != nil || before != after {
+		return "", a.fault(err)
 	}
-	return "", a.fault(err)
+	if merged, err := a.isMerged(ctx); err != nil || merged {
+		return "", err
+	}
+	return BranchUnchanged, nil
+}
+
+// isMerged reports whether the base contains the tip. A base without its changes has reverted
+// them then.
+func (a *attempt) isMerged(ctx context.Context) (bool, error) {
+	if fetched, err := a.fetchSince(ctx, a.tip, "tree:0"); err != nil || !fetched {
+		return false, err
+	}
+	missing, err := a.run(ctx, "rev-list", "--max-count=1", a.tip, "^"+a.base)
+	return missing == "", a.fault(err)
+}
+
+// fetchSince fetches the commits of the base that are not older than a commit of the branch. It
+// reports false if there are none, or if the server cannot send them.
+func (a *attempt) fetchSince(ctx context.Context, commit, filter string) (bool, error) {
+	if a.isRebased() {
+		return false, nil
+	}
+	since, err := a.run(ctx, "log", "-1", "--no-show-signature", "--format=%ct", commit)
+	if err != nil {
+		return false, a.fault(err)
+	}
+	newer, err := a.run(ctx, "rev-list", "--max-count=1", "--max-age="+since, a.base)
+	if err != nil || newer == "" {
+		return false, a.fault(err)
+	}
+	_, err = a.remote(ctx, "fetch", "--quiet", "--shallow-since=@"+since, "--filter="+filter, "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "origin", a.base)
+	if git.Failed(err) != nil {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // leftover returns the state of a branch if the update changes nothing in Onto: Stale if the
