@@ -126,6 +126,13 @@ func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
 			keeps[dir] = append(keeps[dir], entries[i])
 		}
 	}
+	if len(keeps) > 0 {
+		indexes, err := a.movedIndexes(ctx)
+		if err != nil {
+			return "", 0, err
+		}
+		moved = append(moved, indexes...)
+	}
 	for _, file := range moved {
 		delete(keeps, a.kept(file, clusters))
 	}
@@ -141,6 +148,24 @@ func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
 	}
 	tree, err = a.run(ctx, "write-tree", "--missing-ok")
 	return tree, len(keeps), a.fault(err)
+}
+
+// movedIndexes returns the index files that commits of the base have changed since the parent of
+// the tip. A change that the base merged and reverted does not show in its files.
+func (a *attempt) movedIndexes(ctx context.Context) ([]string, error) {
+	if fetched, err := a.fetchSince(ctx, a.parents[0], "blob:none"); err != nil || !fetched {
+		return nil, err
+	}
+	boundary, err := a.boundary()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"log", "--first-parent", "--diff-merges=first-parent", "--name-only", "--no-renames", "--no-relative", "--no-show-signature", "-z", "--format=", a.base, "^" + a.parents[0]}
+	for commit := range strings.FieldsSeq(boundary) {
+		args = append(args, "^"+commit) // it seems to add all its files
+	}
+	out, err := a.run(ctx, append(args, "--", ":(top,glob)**/"+indexFile)...)
+	return strings.Split(out, "\x00"), a.fault(err)
 }
 
 // clusterDirs returns the directories of clusters in a commit, and those in which it removed
