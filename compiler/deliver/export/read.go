@@ -101,8 +101,9 @@ func (t *Tree) ExportedClusters(hint string) ([]string, error) {
 // Objects returns the objects of a cluster in the tree without the metadata of
 // [fleet.Mark], and with releases that only have a name and stage. It includes the
 // Applications of releases that Helm delivers. It returns
-// none if the tree does not contain the cluster. It takes no lock: during an
-// export it returns the old or the new objects, or an error.
+// none if the tree does not contain the cluster, and a fault if it contains one of another
+// fleet in its place. It takes no lock: during an export it returns the old or the new
+// objects, or an error.
 func (t *Tree) Objects(cluster string) ([]fleet.Object, error) { return t.objects(cluster, false) }
 
 // Intact returns the objects of a cluster like [Tree.Objects], without those whose files are
@@ -134,7 +135,7 @@ func (t *Tree) objects(cluster string, onlyIntact bool) ([]fleet.Object, error) 
 
 // objects returns the objects of a cluster, or only those with intact files.
 func (s *Session) objects(cluster string, onlyIntact bool) ([]fleet.Object, error) {
-	index, err := s.readIndex(cluster, ownedIndex{})
+	index, err := s.ownIndex(cluster)
 	if index.indexContents == nil || err != nil {
 		return nil, err
 	}

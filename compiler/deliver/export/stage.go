@@ -186,7 +186,7 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 		return ownedIndex{}, &diag.Diag{
 			Code: diag.CodeOtherBundle,
 			At:   at, Msg: fmt.Sprintf("the directory belongs to the fleet %q, not to %q", idx.Fleet, s.tree.Fleet),
-			Hint: "export to another directory",
+			Hint: "name another directory",
 		}
 	case idx.Cluster != id:
 		return ownedIndex{}, &diag.Diag{
