@@ -114,7 +114,11 @@ func (r *BranchRollout) records(dir string) (*WaveRecords, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseWaveRecords(data, diag.Pos{File: r.inBranch(name)})
+	records, err := parseWaveRecords(data, diag.Pos{File: r.inBranch(name)})
+	if err == nil {
+		records.Follow(r.Fleet.Module, r.order, r.Fleet.Clusters)
+	}
+	return records, err
 }
 
 // state returns the state of the cluster, and since when it is healthy with its target.

@@ -85,6 +85,12 @@ func (d *Decisions) Decide(ctx context.Context, what Decision, names []string) (
 	if len(names) == 0 {
 		names = all
 	}
+	first := map[string]string{} // cluster of a wave
+	for i, clusters := range d.order.Clusters(d.Clusters) {
+		if len(clusters) > 0 {
+			first[all[i]] = clusters[0].ID
+		}
+	}
 	dir := path.Join(d.options.Path, waveRecordDir)
 	write := func(ctx context.Context, top, base string) (export.BranchChange, error) {
 		// The first wave may need an approval before the first export.
@@ -96,6 +102,7 @@ func (d *Decisions) Decide(ctx context.Context, what Decision, names []string) (
 			for _, wave := range names {
 				recorded.add(wave, records.Change(d.Module, wave, func(r *WaveRecord) {
 					what.change(r, d.options.RolloutOptions, d.options.By, d.digests[wave])
+					r.Cluster = first[wave]
 				}))
 			}
 		})
@@ -162,7 +169,7 @@ func (d *Decisions) writeRecords(dir, name string, change func(*WaveRecords)) (b
 	if err != nil {
 		return false, err
 	}
-	records.Forget(d.Module, d.order.WaveNames())
+	records.Follow(d.Module, d.order, d.Clusters)
 	change(records)
 	after, err := records.Encode()
 	if err != nil || bytes.Equal(before, after) || before == nil && len(records.Fleets) == 0 {

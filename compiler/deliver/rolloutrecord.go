@@ -23,6 +23,7 @@ type WaveRecord struct {
 	Approval *WaveMark `json:"approval,omitempty"`
 	Pause    *WaveMark `json:"pause,omitempty"`
 	Abort    *WaveMark `json:"abort,omitempty"`
+	Cluster  string    `json:"cluster,omitempty"` // in a branch: the first cluster of the wave at the last decision
 }
 
 // WaveMark is one decision.

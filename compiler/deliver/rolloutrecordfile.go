@@ -1,11 +1,14 @@
 package deliver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // The file with the records of all waves, below the directory of an export in a branch.
@@ -49,31 +52,46 @@ func parseWaveRecords(data []byte, pos diag.Pos) (*WaveRecords, error) {
 
 // Change changes the record of a wave, and reports whether it differs. It forgets waves that
 // have nothing on record.
-func (r *WaveRecords) Change(fleet, wave string, change func(*WaveRecord)) bool {
-	waves := r.Fleets[fleet]
+func (r *WaveRecords) Change(module, wave string, change func(*WaveRecord)) bool {
+	waves := r.Fleets[module]
 	if waves == nil {
 		waves = map[string]WaveRecord{}
-		r.Fleets[fleet] = waves
+		r.Fleets[module] = waves
 	}
 	record := waves[wave]
 	before := record
 	change(&record)
-	if record == (WaveRecord{}) {
+	if record.Approval == nil && record.Pause == nil && record.Abort == nil {
+		record = WaveRecord{} // its cluster alone is not a decision
 		delete(waves, wave)
 	} else {
 		waves[wave] = record
 	}
 	if len(waves) == 0 {
-		delete(r.Fleets, fleet)
+		delete(r.Fleets, module)
 	}
 	return record != before
 }
 
-// Forget removes the records of waves that the fleet does not have.
-func (r *WaveRecords) Forget(fleet string, waves []string) {
-	for name := range r.Fleets[fleet] {
-		if !slices.Contains(waves, name) {
-			r.Change(fleet, name, func(record *WaveRecord) { *record = WaveRecord{} })
+// Follow moves the pauses and aborts of waves that a fleet no longer has to the waves that have
+// their first clusters now, and removes the other records of such waves.
+func (r *WaveRecords) Follow(module string, order *fleet.Rollout, clusters []*fleet.Cluster) {
+	names, waves := order.WaveNames(), map[string]string{} // of clusters
+	for i, in := range order.Clusters(clusters) {
+		for _, c := range in {
+			waves[c.ID] = names[i]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Fleets[module])) {
+		old := r.Fleets[module][name]
+		if slices.Contains(names, name) {
+			continue
+		}
+		r.Change(module, name, func(record *WaveRecord) { *record = WaveRecord{} })
+		if wave := waves[old.Cluster]; wave != "" {
+			r.Change(module, wave, func(record *WaveRecord) {
+				record.Pause, record.Abort, record.Cluster = cmp.Or(record.Pause, old.Pause), cmp.Or(record.Abort, old.Abort), cmp.Or(record.Cluster, old.Cluster)
+			})
 		}
 	}
 }

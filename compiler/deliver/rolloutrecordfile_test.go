@@ -17,9 +17,9 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Change("one", "gold", func(r *WaveRecord) { r.Approval = &WaveMark{Bundle: "sha256:1", By: "ann", Time: noon} })
-	r.Change("one", "old", func(r *WaveRecord) { r.Pause = &WaveMark{By: "ann", Time: noon} })
+	r.Change("one", "old", func(r *WaveRecord) { r.Pause, r.Cluster = &WaveMark{By: "ann", Time: noon}, "gone" })
 	r.Change("two", "rest", func(r *WaveRecord) { r.Abort = &WaveMark{Bundle: "sha256:2", By: "bob", Time: noon} })
-	r.Forget("one", []string{"gold"})
+	r.Follow("one", &fleet.Rollout{Waves: []fleet.Wave{{Name: "gold", Others: true}}}, []*fleet.Cluster{{ID: "dev"}})
 	text, err := r.Encode()
 	if err != nil {
 		t.Fatal(err)
