@@ -240,7 +240,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 		return export.Summary{}, err
 	}
 	defer upToDate.Close()
-	if err := deliver.CheckOutputSources(loaded.Dir, upToDate.Clusters(), tree.Dir); err != nil {
+	if err := deliver.CheckOutputSources(ctx, c, loaded.Dir, upToDate.Clusters(), tree.Dir); err != nil {
 		return export.Summary{}, err
 	}
 	loaded.KeepLast(x.layout, tree.Objects)

@@ -150,10 +150,15 @@ func refuseOutput(dir, why string) error {
 
 // CheckOutputSources returns a fault for an absolute directory that is, or is in, a directory
 // from which the clusters read charts, manifests or CRDs: they would read the exported files.
-// Kustomizations read the files that they list.
-func CheckOutputSources(root string, clusters []*fleet.Cluster, dir string) error {
+// Kustomizations read the files that they list. Other clusters of the fleet are evaluated only
+// if their layers mention the directory.
+func CheckOutputSources(ctx context.Context, c *compiler.Compiler, root string, clusters []*fleet.Cluster, dir string) error {
+	others, err := otherReaders(ctx, c, root, fleet.IDs(clusters), dir)
+	if err != nil {
+		return err
+	}
 	readers := map[string]string{} // by path: the field that names it
-	for _, c := range clusters {
+	for _, c := range slices.Concat(clusters, others) {
 		for _, name := range c.CRDs {
 			readers[name] = "cluster.crds of " + c.ID
 		}
@@ -179,6 +184,32 @@ func CheckOutputSources(root string, clusters []*fleet.Cluster, dir string) erro
 		}
 	}
 	return nil
+}
+
+// otherReaders returns the clusters beside the selected ones whose layers mention a directory of
+// the fleet that is, or has, the directory.
+func otherReaders(ctx context.Context, c *compiler.Compiler, root string, selected []string, dir string) ([]*fleet.Cluster, error) {
+	var words []string
+	for at := resolvedAbove(dir); !sameFile(at, root); at = filepath.Dir(at) {
+		if at == filepath.Dir(at) {
+			return nil, nil // outside of the fleet
+		}
+		words = append(words, filepath.Base(at)+`"`, filepath.Base(at)+`/"`)
+	}
+	ids, err := c.ClusterIDs()
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(selected, id) })
+	if err == nil {
+		ids, err = load.Mentioning(root, c.Edits, ids, words, "")
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	loaded, err := load.Load(root, ids, c.Edits)
+	e := c.Unify(ctx, loaded, err)
+	if e.Fleet == nil {
+		return nil, ctx.Err() // runs with these clusters report their faults
+	}
+	return e.All().Clusters, ctx.Err()
 }
 
 // sameFile reports whether two paths lead to the same file.
