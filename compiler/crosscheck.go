@@ -9,6 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
 
@@ -111,13 +112,22 @@ func (c *Compiler) evaluateOthers(ctx context.Context, ids []string) Evaluation 
 	return c.Unify(ctx, loaded, err)
 }
 
-// CheckRules returns the faults of rules that hold in no cluster. checks has the checks of
-// each cluster by ID. Rules of a layer are only checked if checks has all clusters of the
-// layer.
-func (c *Compiler) CheckRules(checks map[string][]fleet.RuleCheck) error {
-	all, err := c.ClusterIDs()
+// NoteRules records which rules match the objects of a rendered cluster.
+func (f *Fleet) NoteRules(b *fleet.Bundle) {
+	f.Rules.Store(b.Cluster.ID, append(slices.Clip(b.Checks), objects.RuleChecks(b.Cluster, b.Objects, f.KnownCRDs[b.Cluster.ID])...))
+}
+
+// CheckRules returns the faults of rules that hold in none of the clusters with recorded
+// rules. It checks rules of a layer only if all clusters of the layer have recorded rules.
+func (f *Fleet) CheckRules() error {
+	all, err := load.ClusterIDs(f.Dir)
 	if err != nil {
 		return err
 	}
+	checks := map[string][]fleet.RuleCheck{}
+	f.Rules.Range(func(id, found any) bool {
+		checks[id.(string)] = found.([]fleet.RuleCheck)
+		return true
+	})
 	return unify.CheckRuleMatches(all, checks)
 }

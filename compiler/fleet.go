@@ -44,6 +44,8 @@ type Fleet struct {
 	Results       *cache.Store
 	OnCacheLookup func(r *fleet.Release, hit bool)
 
+	Rules sync.Map // the []fleet.RuleCheck of [Fleet.CheckRules], by cluster ID
+
 	renderer
 	checks
 	renderLog

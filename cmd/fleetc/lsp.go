@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/edit/lsp"
 )
@@ -49,9 +48,7 @@ func newLSPCommand(o *options) *cobra.Command {
 
 // renderSaved returns the faults of vet --render of a fleet.
 func renderSaved(ctx context.Context, o *options, f *compiler.Fleet) error {
-	c := o.compiler()
-	c.Dir = f.Dir
-	_, err := deliver.VetRendered(ctx, c, f, deliver.VetOptions{}, map[string][]fleet.RuleCheck{}, func() {})
+	_, err := deliver.VetRendered(ctx, f, deliver.VetOptions{}, func() {})
 	return err
 }
 

@@ -106,7 +106,7 @@ func plansOn(ctx context.Context, f *compiler.Fleet, clusters []*fleet.Cluster, 
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		o.Actions.Dir = f.Dir
-		planned := plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, o.Drifted, key)
+		planned := withRules(f, plans(ctx, f, clusters, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, o.Drifted, key))
 		all := map[string]*ClusterPlan{}
 		for p, err := range planned {
 			if p != nil {
@@ -154,6 +154,7 @@ func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t 
 	}
 	var err error
 	if t.Bundle, err = f.Compile(ctx, c); err == nil {
+		f.NoteRules(t.Bundle)
 		t.Bundle, t.Secrets, err = resolver.Values(ctx, t.Bundle, NewSecretReader(s))
 	}
 	if _, ok := errors.AsType[*cluster.UnreadableError](err); ok {

@@ -27,7 +27,7 @@ import (
 // artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from export.Provenance) iter.Seq2[*export.Artifact, error] {
 	resolver := NewSecretResolver(f.Fleet, allowExec)
-	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*export.Artifact, error) {
+	return withRules(f, par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*export.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
 		if err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree
 		provenance := from
 		provenance.Fleet, provenance.Cluster, provenance.Digest = f.Module, b.Cluster.ID, b.Digest
 		return export.PackArtifact(files, provenance, filepath.Join(dir, strconv.Itoa(i)))
-	})
+	}))
 }
 
 // PushesAtATime limits the parallel requests to a registry.

@@ -21,6 +21,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
@@ -33,13 +34,28 @@ import (
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, allowExec bool, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
 	resolver := NewSecretResolver(f.Fleet, allowExec)
-	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+	return withRules(f, par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
 		if err == nil && take != nil {
 			err = diag.In(b.Cluster.ID, take(b))
 		}
 		return b, err
-	})
+	}))
+}
+
+// withRules yields the results of clusters, and then the faults of their rules together.
+func withRules[T any](f *compiler.Fleet, results iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for one, err := range results {
+			if !yield(one, err) {
+				return
+			}
+		}
+		if err := f.CheckRules(); err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
 }
 
 // exportCluster compiles one cluster and lays out its bundle.
@@ -47,10 +63,15 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 	plain, err := f.Compile(ctx, c)
 	b := plain
 	if err == nil {
+		f.NoteRules(plain)
 		b, err = encrypted(ctx, f, plain, layout, resolver)
 	}
 	if err == nil {
+		var faults diag.List
 		b, err = layOut(f, plain, b, layout)
+		faults.Add(err)
+		faults.Add(apply.CheckOrder(plain))
+		err = faults.Err()
 	}
 	return b, fleet.InCluster(c, err)
 }

@@ -172,6 +172,7 @@ func (r *Rollout) Read(ctx context.Context) error {
 		if err != nil {
 			return "", diag.In(r.Fleet.Clusters[i].ID, err)
 		}
+		r.Fleet.NoteRules(b)
 		return b.Digest, nil
 	})
 	i := 0

@@ -17,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
-	"github.com/fleetc/fleetc/compiler/stage/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -33,10 +32,6 @@ type VetResult struct {
 	Clusters int `json:"clusters"`
 	Releases int `json:"releases"`
 	Objects  int `json:"objects"` // 0 when nothing was rendered
-
-	// Rules must match an object of some cluster, for [compiler.Compiler.CheckRules]. They
-	// are those of one rendered cluster.
-	Rules []fleet.RuleCheck `json:"rules,omitempty"`
 }
 
 // add adds the numbers of another result.
@@ -52,8 +47,7 @@ func (v *VetResult) add(more VetResult) {
 // number of clusters to render, and returns a function to call after each of them.
 func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, render bool, begin func(clusters int) (each func()), patterns ...string) (*VetResult, error) {
 	all, mu := &VetResult{}, sync.Mutex{}
-	rules := map[string][]fleet.RuleCheck{}
-	task := incremental.Task{Name: "vet", Charts: true, Values: options.Secrets, Holds: func(cluster, text string) bool {
+	task := incremental.Task{Name: "vet", Charts: true, Values: options.Secrets, Holds: func(_, text string) bool {
 		var last VetResult
 		if err := json.Unmarshal([]byte(text), &last); err != nil {
 			return false
@@ -61,7 +55,6 @@ func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, r
 		mu.Lock()
 		defer mu.Unlock()
 		all.add(last)
-		rules[cluster] = last.Rules
 		return true
 	}}
 	if render {
@@ -74,7 +67,7 @@ func VetChanged(ctx context.Context, c *compiler.Compiler, options VetOptions, r
 	defer upToDate.Close()
 	checked := make([]VetResult, len(f.Clusters))
 	if render {
-		checked, err = VetRendered(ctx, c, f, options, rules, begin(len(f.Clusters)))
+		checked, err = VetRendered(ctx, f, options, begin(len(f.Clusters)))
 	} else {
 		for i, cluster := range f.Clusters {
 			checked[i] = VetResult{Clusters: 1, Releases: len(cluster.Releases)}
@@ -117,9 +110,9 @@ func vetWithoutFaults(ctx context.Context, f *compiler.Fleet, loading error, opt
 	return faults.Err()
 }
 
-// VetRendered renders and checks the clusters, and calls each after each of them. It returns their
-// results, and adds their rules to those of the others, which it checks together.
-func VetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, options VetOptions, rules map[string][]fleet.RuleCheck, each func()) ([]VetResult, error) {
+// VetRendered renders and checks the clusters, also together, and calls each after each of
+// them. It returns their results.
+func VetRendered(ctx context.Context, f *compiler.Fleet, options VetOptions, each func()) ([]VetResult, error) {
 	checked := make([]VetResult, len(f.Clusters))
 	var faults diag.List
 	i := 0
@@ -127,12 +120,11 @@ func VetRendered(ctx context.Context, c *compiler.Compiler, f *compiler.Fleet, o
 		faults.Add(err)
 		if found != nil {
 			checked[i] = *found
-			rules[f.Clusters[i].ID] = found.Rules
 		}
 		i++
 		each()
 	}
-	faults.Add(c.CheckRules(rules))
+	faults.Add(f.CheckRules())
 	return checked, faults.Err()
 }
 
@@ -161,7 +153,8 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 			if layout == "" && len(c.GitOps.Layouts) == 0 {
 				faults.Add(checkApplied(b))
 			}
-			out = &VetResult{Clusters: 1, Releases: len(c.Releases), Objects: len(b.Objects), Rules: append(b.Checks, objects.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
+			f.NoteRules(b)
+			out = &VetResult{Clusters: 1, Releases: len(c.Releases), Objects: len(b.Objects)}
 		}
 		if err := faults.Err(); err != nil {
 			return out, fleet.InCluster(c, err)

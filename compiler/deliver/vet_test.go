@@ -202,9 +202,10 @@ func TestVetHasFaultsOfExport(t *testing.T) {
 var applyRefusals = map[string]struct {
 	layer, passes, want string
 	files               map[string]string
+	exports             bool // whether exports pass, which do not apply
 }{
 	"no context": {
-		layer: `gitops: layouts: []`, passes: `gitops: layouts: ["plain"]`,
+		layer: `gitops: layouts: []`, exports: true, passes: `gitops: layouts: ["plain"]`,
 		want: "cluster.context: the cluster has no kubeconfig context, and is only applied to",
 	},
 	"a CRD of a later stage": {
@@ -222,7 +223,7 @@ var applyRefusals = map[string]struct {
 		want:   "ConfigMap late/a: its namespace comes with release space of the later stage second",
 	},
 	"a record that is too large for Helm": {
-		layer:  `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`,
+		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`, exports: true,
 		passes: `releases: app: {namespace: "a", chart: path: "chart"}`,
 		files: map[string]string{
 			"chart/files/noise.txt":      noise(1 << 19),
@@ -231,7 +232,7 @@ var applyRefusals = map[string]struct {
 		want: "Helm stores the chart and its objects in a Secret, where they have",
 	},
 	"a chart that is too large for Helm": {
-		layer:  `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`,
+		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`, exports: true,
 		passes: `releases: app: {namespace: "a", chart: path: "chart"}`,
 		files:  map[string]string{"chart/files/noise.txt": noise(1 << 20)},
 		want:   "Helm stores the chart in a Secret, where it has",
@@ -274,6 +275,9 @@ func TestVetHasFaultsOfApply(t *testing.T) {
 			got := vetText(t, refusedFleet(t, test.files, test.layer), "")
 			if len(got) != 1 || !strings.Contains(got[0], test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if exported := exportText(t, refusedFleet(t, test.files, test.layer), fleet.PlainLayout); test.exports != (len(exported) == 0) {
+				t.Errorf("the export has %q", exported)
 			}
 			if got := vetText(t, refusedFleet(t, test.files, test.passes), ""); len(got) > 0 {
 				t.Errorf("%s\ngot %q, want none", test.passes, got)

@@ -46,17 +46,19 @@ type UpToDate struct {
 	changedSince func(file string) bool // whether a file changed since the run began
 	changed      par.Memo[string, bool] // results of changedSince
 	hasChart     par.Memo[fleet.ChartRef, bool]
-	layerKeys    map[string]string // cache keys of the layers, by cluster ID
-	fleet        *compiler.Fleet   // the clusters that are not up to date
-	clusters     []*fleet.Cluster  // the clusters that are up to date, with the stored fields only
+	layerKeys    map[string]string            // cache keys of the layers, by cluster ID
+	rules        map[string][]fleet.RuleCheck // of the clusters that are up to date, by ID
+	fleet        *compiler.Fleet              // the clusters that are not up to date
+	clusters     []*fleet.Cluster             // the clusters that are up to date, with the stored fields only
 }
 
 // storedOutcome is the stored outcome of a task for a cluster.
 type storedOutcome struct {
-	Text   string           `json:"text"`
-	Charts []fleet.ChartRef `json:"charts,omitempty"` // charts that must be available
-	Date   string           `json:"date,omitempty"`   // the date of the run; waivers that end before it have ended
-	Until  string           `json:"until,omitempty"`  // the day on which the next waiver ends; empty when no waiver ends
+	Text   string            `json:"text"`
+	Rules  []fleet.RuleCheck `json:"rules,omitempty"`  // of [compiler.Fleet.CheckRules]
+	Charts []fleet.ChartRef  `json:"charts,omitempty"` // charts that must be available
+	Date   string            `json:"date,omitempty"`   // the date of the run; waivers that end before it have ended
+	Until  string            `json:"until,omitempty"`  // the day on which the next waiver ends; empty when no waiver ends
 }
 
 // Load is [compiler.Compiler.Load] for the clusters that are not up to date: the fleet has
@@ -65,7 +67,7 @@ type storedOutcome struct {
 func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...string) (f *compiler.Fleet, s *UpToDate, err error) {
 	s = &UpToDate{
 		compiler: c, task: task, results: c.Results(), changedSince: cache.Since(),
-		Outcomes: map[string]string{}, layerKeys: map[string]string{}, layers: &layerInputs{},
+		Outcomes: map[string]string{}, layerKeys: map[string]string{}, rules: map[string][]fleet.RuleCheck{}, layers: &layerInputs{},
 	}
 	defer func() {
 		if err != nil {
@@ -91,7 +93,11 @@ func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...stri
 	}
 	e := c.Unify(ctx, loaded, err)
 	c.CheckTogether(ctx, loaded, &e, s.clusters)
-	s.fleet, err = c.LoadEvaluated(ctx, e)
+	if s.fleet, err = c.LoadEvaluated(ctx, e); s.fleet != nil {
+		for id, rules := range s.rules {
+			s.fleet.Rules.Store(id, rules)
+		}
+	}
 	return s.fleet, s, err
 }
 
@@ -120,7 +126,7 @@ func (s *UpToDate) find(ctx context.Context) {
 	i := 0
 	for holds, err := range held {
 		if holds && err == nil {
-			s.Outcomes[clusters[i].ID] = outcomes[i].Text
+			s.Outcomes[clusters[i].ID], s.rules[clusters[i].ID] = outcomes[i].Text, outcomes[i].Rules
 			s.clusters = append(s.clusters, clusters[i])
 		}
 		i++
@@ -172,7 +178,9 @@ func (s *UpToDate) Record(ctx context.Context, c *fleet.Cluster, text string) {
 			return
 		}
 	}
+	rules, _ := s.fleet.Rules.Load(c.ID)
 	outcome := storedOutcome{Text: text, Date: s.compiler.Date, Until: firstEnd(c, s.compiler.Date)}
+	outcome.Rules, _ = rules.([]fleet.RuleCheck) // none if the task does not render
 	if s.task.Charts {
 		outcome.Charts = fleet.SortedRefs(s.fleet.ChartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
 	}

@@ -105,6 +105,22 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// An apply refuses a rule that matches no object, as vet --render does, also in a rollout.
+func TestUnusedRule(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/images.cue", "package fleet\n\nimport \"github.com/fleetc/fleetc/schema\"\n\nimages: schema.#Images & {\"example.com/wbe\": policy: semver: \"^1\"}\n")
+	unused := `^environments/images.cue:5:27: images."example.com/wbe": no object of its clusters has the image example.com/wbe \[FL1113\]`
+	p.fleetc("vet", "--render").exits(p, 2).says(p, unused)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, unused)
+	p.write("environments/rollout.cue", "package fleet\n\nimport \"github.com/fleetc/fleetc/schema\"\n\nrollout: schema.#Rollout & {waves: [{name: \"all\", others: true}]}\n")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, unused)
+	if w, _ := p.writes("one", 0); len(w) > 0 {
+		t.Errorf("refused applies write %q", w)
+	}
+	p.edit("environments/images.cue", "wbe", "web")
+	p.fleetc("apply", "--yes").ok(p)
+}
+
 // manyRelease is a release with n ConfigMaps, and objects that are not pruned.
 func manyRelease(n int) string {
 	var b strings.Builder

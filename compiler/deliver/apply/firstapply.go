@@ -33,6 +33,9 @@ func CheckOrder(b *fleet.Bundle) error {
 			return
 		}
 		msg, hint := comesLater(o.Release, what, needed.Release)
+		if needed.GroupVersionKind().GroupKind() == fleet.CRDKind {
+			hint += "; for a cluster that has the CRD already, list the kind in cluster.apis"
+		}
 		faults.Add(&diag.Diag{Code: diag.CodeObjectRefused, At: o.Places(), Path: o.Title(), Msg: msg, Hint: hint})
 	}
 	for _, o := range b.Objects {
