@@ -10,6 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // RolloutOptions are the options of applies that go wave by wave.
@@ -47,10 +48,10 @@ type Rollout struct {
 	selected map[string]bool                  // by cluster ID
 	options  ApplyOptions
 	servers  Servers
-	same     map[string]error  // faults of contexts that lead to the same cluster, by cluster ID
-	targets  map[string]string // digests of bundles, by cluster ID
-	failed   map[string]bool   // clusters that failed in this run, by ID
-	verified int               // number of waves whose checks have passed in this run
+	same     map[string]error         // faults of contexts that lead to the same cluster, by cluster ID
+	targets  map[string]*fleet.Bundle // bundles with deletion hooks only, by cluster ID
+	failed   map[string]bool          // clusters that failed in this run, by ID
+	verified int                      // number of waves whose checks have passed in this run
 }
 
 // LoadRollout loads the clusters that the patterns select, and those of earlier waves. The
@@ -165,20 +166,20 @@ func (r *Rollout) Read(ctx context.Context) error {
 	}
 	r.servers = connectClusters(ctx, r.Fleet.Clusters, r.options.Access, false)
 	r.servers.Keep(r.Fleet)
-	r.targets, r.Statuses = map[string]string{}, map[string]*Status{}
+	r.targets, r.Statuses = map[string]*fleet.Bundle{}, map[string]*Status{}
 	var faults diag.List
-	compiled := par.Map(ctx, r.Fleet.Parallel, len(r.Fleet.Clusters), func(ctx context.Context, i int) (string, error) {
+	compiled := par.Map(ctx, r.Fleet.Parallel, len(r.Fleet.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := r.Fleet.Compile(ctx, r.Fleet.Clusters[i])
 		if err != nil {
-			return "", diag.In(r.Fleet.Clusters[i].ID, err)
+			return nil, diag.In(r.Fleet.Clusters[i].ID, err)
 		}
 		r.Fleet.NoteRules(b)
-		return b.Digest, nil
+		return apply.OnlyDeletionHooks(b), nil
 	})
 	i := 0
-	for digest, err := range compiled {
+	for target, err := range compiled {
 		faults.Add(err)
-		r.targets[r.Fleet.Clusters[i].ID] = digest
+		r.targets[r.Fleet.Clusters[i].ID] = target
 		i++
 	}
 	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
@@ -220,7 +221,8 @@ func (r *Rollout) status(ctx context.Context, c *fleet.Cluster) *Status {
 
 func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
 	record := readRecord(ctx, c, r.servers.Of(c.ID), r.RolloutState.Fleet, r.same[c.ID])
-	s := &Status{ClusterRecord: record, ID: c.ID, Compiled: r.targets[c.ID]}
+	s := &Status{ClusterRecord: record, ID: c.ID}
+	s.compareWith(r.targets[c.ID])
 	s.setState()
 	s.readLive(ctx, StatusOptions{Health: s.State == UpToDate}, r.RolloutState.Fleet)
 	return s

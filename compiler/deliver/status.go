@@ -114,6 +114,11 @@ func (s *Status) compile(ctx context.Context, f *compiler.Fleet, faults error) {
 		s.Compile = diag.In(s.Cluster.ID, err)
 		return
 	}
+	s.compareWith(b)
+}
+
+// compareWith sets the fields that compare the inventory with a bundle of the fleet.
+func (s *Status) compareWith(b *fleet.Bundle) {
 	s.Compiled = b.Digest
 	s.HooksDiffer = s.Inventory != nil && s.Inventory.HooksDiffer(b)
 }

@@ -200,8 +200,11 @@ func TestDeleteHooksChanged(t *testing.T) {
 
 	p.write("charts/app/templates/more.yaml", "")
 	p.fleetc("status").exits(p, 1).says(p, "^dev/one +behind")
+	p.write("environments/rollout.cue", "package fleet\n\nimport \"github.com/fleetc/fleetc/schema\"\n\nrollout: schema.#Rollout & {waves: [{name: \"all\", others: true}]}\n")
+	p.fleetc("rollout", "status").exits(p, 1).says(p, "dev/one.* behind")
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("status").ok(p)
+	p.fleetc("rollout", "status").ok(p)
 	if got := stored(); got != nil {
 		t.Errorf("the removed hook is stored in %s", got)
 	}

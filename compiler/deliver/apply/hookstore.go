@@ -65,10 +65,15 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 	return out
 }
 
-// HooksDiffer reports whether an apply of a bundle would store other deletion hooks, which its
-// digest does not cover. Hooks with values of secrets count as equal.
+// OnlyDeletionHooks returns a bundle with the deletion hooks of another one as its only objects.
+func OnlyDeletionHooks(b *fleet.Bundle) *fleet.Bundle {
+	return &fleet.Bundle{Cluster: b.Cluster, Digest: b.Digest, Hooks: slices.Concat(slices.Collect(maps.Values(hooksOn(b, "pre-delete", "post-delete")))...)}
+}
+
+// HooksDiffer reports whether an apply of the bundle that the cluster runs would store other
+// deletion hooks, which its digest does not cover. Hooks with values of secrets count as equal.
 func (v *Inventory) HooksDiffer(b *fleet.Bundle) bool {
-	p := planner{Target: Target{Fleet: v.Fleet, Bundle: b}, inventory: v, digests: digestsOf(b)}
+	p := planner{Target: Target{Fleet: v.Fleet, Bundle: b}, inventory: v, digests: digests{releases: v.Releases}}
 	next := p.nextHooks(v.Objects)
 	for release, hooks := range hooksOn(b, "pre-delete", "post-delete") {
 		if slices.ContainsFunc(hooks, func(o fleet.Object) bool { return hasReferences(o.Unstructured) }) {
