@@ -219,6 +219,8 @@ func (c *applyCluster) status() string {
 		return "unchanged"
 	case len(c.Waits) > 0:
 		return "waiting"
+	case c.IsForbidden():
+		return "forbidden"
 	case !c.Reached:
 		return "unreachable"
 	case c.ran && c.err != nil:
@@ -240,7 +242,7 @@ func (c *applyCluster) status() string {
 func (c *applyCluster) summary() string {
 	status := c.status()
 	switch status {
-	case "unreachable", "refused":
+	case "forbidden", "unreachable", "refused":
 		return status + ", nothing was written"
 	case "unchanged":
 		if c.Other {

@@ -180,6 +180,9 @@ func (p *ClusterPlan) plan(ctx context.Context, t apply.Target, key []byte) {
 	p.Changes = changes(p.Plan, key)
 }
 
+// IsForbidden reports whether the user has no right to connect to the cluster.
+func (p *ClusterPlan) IsForbidden() bool { return !p.Reached && hasCode(p.Err, diag.CodeRights) }
+
 // ChartsByHelm returns the charts of the releases that Helm delivers, by release.
 func ChartsByHelm(f *compiler.Fleet, c *fleet.Cluster) map[string]*fleet.Chart {
 	charts := map[string]*fleet.Chart{}

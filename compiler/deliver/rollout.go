@@ -232,6 +232,8 @@ func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
 func (r *Rollout) setState(c *WaveCluster, s *Status) {
 	c.Target, c.Since, c.Applying = s.Compiled, time.Time{}, s.Holder != ""
 	switch {
+	case s.State == Forbidden:
+		c.State = TargetForbidden
 	case !s.Reached:
 		c.State = TargetUnreachable
 	case s.Err != nil:
@@ -256,7 +258,7 @@ func (r *Rollout) setState(c *WaveCluster, s *Status) {
 	if r.failed[c.ID] && c.State != TargetDone {
 		c.State = TargetFailed
 	}
-	if (c.State == TargetNeverApplied || c.State == TargetUnreachable) && keepsRandom(c.Cluster) {
+	if (c.State == TargetNeverApplied || !s.Reached) && keepsRandom(c.Cluster) {
 		c.Target = "new" // its bundle has new random values in each run
 	}
 }

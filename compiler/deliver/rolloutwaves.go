@@ -25,7 +25,8 @@ const (
 	TargetUnfinished   TargetState = "unfinished"    // the last apply failed or was partial
 	TargetSyncing      TargetState = "syncing"       // the branch that it follows has the target, and it does not run that yet
 	TargetUnreachable  TargetState = "unreachable"
-	TargetFailed       TargetState = "failed" // it cannot be read or planned, or its apply failed in this run
+	TargetForbidden    TargetState = "forbidden" // the user has no right to read it
+	TargetFailed       TargetState = "failed"    // it cannot be read or planned, or its apply failed in this run
 )
 
 // WaveCluster is a cluster of a wave.
@@ -45,8 +46,10 @@ func (c *WaveCluster) IsFailed() bool {
 	return c.State == TargetUnhealthy || c.State == TargetUnfinished && !c.Applying || c.IsLost()
 }
 
-// IsLost reports whether the cluster cannot be reached, or has failed in this run.
-func (c *WaveCluster) IsLost() bool { return c.State == TargetUnreachable || c.State == TargetFailed }
+// IsLost reports whether the cluster cannot be reached or read, or has failed in this run.
+func (c *WaveCluster) IsLost() bool {
+	return c.State == TargetUnreachable || c.State == TargetForbidden || c.State == TargetFailed
+}
 
 // HasWork reports whether the cluster has yet to get the target.
 func (c *WaveCluster) HasWork() bool {

@@ -58,11 +58,15 @@ func TestRolloutRestores(t *testing.T) {
 	p.fleetc("drift", "--fix", "--yes", "--date", "2030-12-24").ok(p).says(p, `^dev/one: applied: 1 created`)
 }
 
-// An unreachable cluster is a fault, also when its wave needs an approval, which is stored there.
+// An unreachable cluster is a fault, also when its wave needs an approval, which is stored there. So
+// is one that the user has no right to read.
 func TestRolloutUnreachable(t *testing.T) {
 	p := newTwoWaves(t)
 	p.edit("environments/rollout.cue", `others: true`, `others: true, approve: "ask"`)
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	right := `User "viewer" cannot get resource "namespaces"`
+	p.fleetc("rollout", "status", "--as", "viewer").exits(p, 2).says(p, right, `dev/one +forbidden`, `has failed: dev/one is forbidden`)
+	p.fleetc("apply", "--yes", "--as", "viewer").exits(p, 2).says(p, right, `^dev/one: forbidden, nothing was written`)
 	if err := p.clusters["two"].Kill(); err != nil {
 		t.Fatal(err)
 	}
