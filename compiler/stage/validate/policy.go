@@ -91,7 +91,8 @@ type rule struct {
 	matched []*policyObject
 	form    form
 	broken  []breach
-	fault   string // error in the rule itself
+	fault   string   // error in the rule itself
+	faultAt diag.Pos // position of the error; may be invalid
 }
 
 // A breach is an object that violates a rule.
@@ -144,7 +145,7 @@ func (r *policyRun) each(rules []*rule) {
 			r.current.Store(rl)
 			v := r.k.verdicts.get(cacheKey{rl.source, o.digest}, func() result { return r.evaluator().checkObject(rl, o) })
 			if v.fault != "" {
-				rl.fault = v.fault
+				rl.fault, rl.faultAt = v.fault, v.faultAt
 			}
 			if len(v.found) > 0 {
 				rl.broken = append(rl.broken, breach{o, v.found})

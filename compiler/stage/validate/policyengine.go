@@ -59,8 +59,7 @@ func (e *engine) checkObject(rl *rule, o *policyObject) (v result) {
 	}
 	result := c.policy.FillPath(cue.MakePath(cue.Str("object")), e.value).LookupPath(cue.MakePath(cue.Str("object")))
 	if err := result.Validate(cue.Concrete(true)); err != nil {
-		v.found = c.findings(err, o)
-		return v
+		return c.findings(err, o)
 	}
 	v.found = c.missing(result, o.plain, nil, nil)
 	return v
@@ -124,7 +123,8 @@ type result struct {
 	form       form
 	found      []finding
 	violations []violation
-	fault      string // error in the rule itself
+	fault      string   // error in the rule itself
+	faultAt    diag.Pos // position of the error; may be invalid
 }
 
 // maxResults is the size of one generation of the cache. Most results are

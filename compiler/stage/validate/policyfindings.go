@@ -15,13 +15,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// findings returns CUE's errors about an object.
-func (c *compiledRule) findings(err error, o *policyObject) []finding {
-	var out []finding
+// findings returns CUE's errors about an object, or an error that is the rule's.
+func (c *compiledRule) findings(err error, o *policyObject) (v result) {
 	for _, d := range diag.RawCUEFaults("", err, cue.Value{}) {
 		f := finding{text: d.Msg}
 		if e, ok := d.Cause.(errors.Error); ok {
 			f.path = pathInObject(e.Path())
+		}
+		f.line = c.line(f.path)
+		if strings.HasPrefix(d.Msg, "invalid regexp: ") {
+			return result{fault: first(d.Cause), faultAt: f.line}
 		}
 		if value, known := fleet.Lookup(o.plain, f.path); known && len(f.path) > 0 {
 			f.text = reworded(d.Msg, inline(value))
@@ -34,10 +37,9 @@ func (c *compiledRule) findings(err error, o *policyObject) []finding {
 		case o.isSecret(f.path):
 			f.text = withoutValue(d.Msg, o, f.path)
 		}
-		f.line = c.line(f.path)
-		out = append(out, f)
+		v.found = append(v.found, f)
 	}
-	return out
+	return v
 }
 
 var (

@@ -19,7 +19,7 @@ func (r *policyRun) report(rl *rule) {
 	if rl.fault != "" {
 		r.faults = append(r.faults, &diag.Diag{
 			Code: diag.CodePolicyError,
-			At:   diag.Positions(rl.Pos), Path: at, Msg: "the rule fails: " + rl.fault,
+			At:   diag.Positions(rl.faultAt, rl.Pos), Path: at, Msg: "the rule fails: " + rl.fault,
 			Hint: "correct the rule: it must not fail for any object, whatever fields the object has",
 		})
 	}
