@@ -3,6 +3,7 @@ package unify
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -240,6 +241,23 @@ func validate(final cue.Value) []errors.Error {
 		}
 	}
 	return all
+}
+
+// policyField matches the path of a field of a policy; the last group is # for a parameter.
+var policyField = regexp.MustCompile(`^policies\.("[^"]*"|[^.]*)\.(#?)`)
+
+// withoutComputed removes the faults of values that a policy computes from an invalid parameter.
+func withoutComputed(faults diag.List) diag.List {
+	invalid := map[string]bool{}
+	for _, d := range faults {
+		if m := policyField.FindStringSubmatch(d.Path); m != nil && m[2] != "" && (d.Code == diag.CodeConstraint || d.Code == diag.CodeWrongType) {
+			invalid[m[1]] = true
+		}
+	}
+	return slices.DeleteFunc(faults, func(d *diag.Diag) bool {
+		m := policyField.FindStringSubmatch(d.Path)
+		return m != nil && invalid[m[1]] && (d.Code == diag.CodeMissingValue || d.Code == diag.CodeExpression)
+	})
 }
 
 // ruleLines returns the paths and positions of the fields of a policy's
