@@ -92,11 +92,13 @@ func hidesInterpolation(n ast.Node) (found bool) {
 	return found
 }
 
-// interpolates reports whether a node has an interpolation.
+// interpolates reports whether a node has an interpolation, or may refer to one in a policy,
+// which is not walked.
 func interpolates(n ast.Node) (found bool) {
 	ast.Walk(n, func(n ast.Node) bool {
 		_, ok := n.(*ast.Interpolation)
-		found = found || ok
+		id, _ := n.(*ast.Ident)
+		found = found || ok || id != nil && id.Name == "policies"
 		return !found
 	}, nil)
 	return found
