@@ -17,6 +17,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/objects"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
@@ -133,15 +134,51 @@ func (e *encrypter) object(ctx context.Context, i int, by method) error {
 }
 
 // kept returns an object with the kept values for which [fleet.KeptText] stands: those of the
-// previous export, decrypted, or else the rendered ones.
+// previous export, decrypted, or else those of fields with the same text.
 func (e *encrypter) kept(o fleet.Object) (fleet.Object, error) {
-	i := slices.IndexFunc(o.Kept, func(k fleet.RandomField) bool {
+	isKept := func(k fleet.RandomField) bool {
 		v, _ := fleet.Lookup(o.Object, k.Field)
 		return v == fleet.KeptText
-	})
-	if i < 0 || e.resolver.Preview {
+	}
+	if e.resolver.Preview || !slices.ContainsFunc(o.Kept, isKept) {
 		return o, nil
 	}
+	before, err := e.before(o)
+	if err != nil {
+		return o, err
+	}
+	o.Unstructured = o.DeepCopy()
+	for _, k := range diag.Filter(o.Kept, isKept) {
+		value, ok := fleet.Lookup(before, k.Field)
+		if !ok {
+			value, err = e.shared(o.Release, k)
+		}
+		if err := cmp.Or(err, unstructured.SetNestedField(o.Object, value, k.Field...)); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// shared returns the last value of another field in which the chart prints the text of a kept
+// field, or the rendered value if there is none.
+func (e *encrypter) shared(r *fleet.Release, k fleet.RandomField) (any, error) {
+	text, _ := k.Value.(string)
+	for _, o := range e.bundle.Objects {
+		i := slices.IndexFunc(o.Kept, func(of fleet.RandomField) bool { s, _ := of.Value.(string); return s == text })
+		if i < 0 || o.Release != r || len(text) < render.ShortestShared {
+			continue
+		}
+		before, err := e.before(o)
+		if v, ok := fleet.Lookup(before, o.Kept[i].Field); err != nil || ok {
+			return v, err
+		}
+	}
+	return k.Value, nil
+}
+
+// before returns an object with kept values in the previous export, decrypted.
+func (e *encrypter) before(o fleet.Object) (map[string]any, error) {
 	before, err := e.last.Object(o)
 	if fleet.IsEncrypted(&unstructured.Unstructured{Object: before}) {
 		var identities []age.Identity
@@ -151,23 +188,11 @@ func (e *encrypter) kept(o fleet.Object) (fleet.Object, error) {
 	}
 	if err != nil {
 		d := *diag.All(err)[0]
-		d.At, d.Path = []diag.Pos{o.Kept[i].Pos}, o.Release.Path("random")
+		d.At, d.Path = []diag.Pos{o.Kept[0].Pos}, o.Release.Path("random")
 		d.Msg = "the exported " + o.Title() + " cannot be decrypted to keep a value: " + d.Msg
-		return o, &d
+		return nil, &d
 	}
-	o.Unstructured = o.DeepCopy()
-	for _, k := range o.Kept {
-		if v, _ := fleet.Lookup(o.Object, k.Field); v == fleet.KeptText {
-			value, ok := fleet.Lookup(before, k.Field)
-			if !ok {
-				value = k.Value
-			}
-			if err := unstructured.SetNestedField(o.Object, value, k.Field...); err != nil {
-				return o, err
-			}
-		}
-	}
-	return o, nil
+	return before, nil
 }
 
 // changed returns the exported form of a Secret for a preview, in which texts stand for the

@@ -94,6 +94,9 @@ func DecideRandom(r *fleet.Release, rendered Result, keep Keeper) error {
 	return faults.Err()
 }
 
+// ShortestShared is the minimum length of equal random texts that are one value of the chart.
+const ShortestShared = 8
+
 // randomSources gives a field without a previous value that of a field with the same rendered
 // value: both print one random value of the chart, and must stay equal.
 type randomSources struct {
@@ -106,12 +109,11 @@ func (s *randomSources) keeper(keep Keeper) Keeper {
 	if keep == nil {
 		return nil
 	}
-	const shortest = 8 // of equal texts that are not a coincidence
 	return func(o fleet.Object, field []string) (any, bool, error) {
 		v, ok, err := keep(o, field)
 		rendered, _ := fleet.Lookup(o.Object, field)
 		switch text, _ := rendered.(string); {
-		case err != nil || len(text) < shortest:
+		case err != nil || len(text) < ShortestShared:
 		case ok:
 			s.kept[text] = v
 		default:
