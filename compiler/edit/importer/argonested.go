@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -93,7 +94,9 @@ func (r *argoReader) nested(a *app) error {
 		}
 		charts := &render.Charts{}
 		c := &fleet.Cluster{ID: "argocd", Name: "argocd", KubeVersion: r.opts.Kubernetes}
-		made, err := charts.Release(r.ctx, c, &fleet.Release{Name: out.Name, Namespace: out.Namespace, Chart: ch.Ref, Values: values}, ch, kube.Capabilities(r.opts.Kubernetes))
+		c, apis := out.Target.versions(c, kube.Capabilities(r.opts.Kubernetes))
+		fr := &fleet.Release{Name: out.Name, Namespace: cmp.Or(out.Target.Namespace, out.Namespace), Chart: ch.Ref, Values: values}
+		made, err := charts.Release(r.ctx, c, fr, ch, apis)
 		if err != nil {
 			return err
 		}

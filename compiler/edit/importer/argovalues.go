@@ -7,8 +7,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -26,6 +28,17 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 		out.Unproven = "Argo CD calls this release " + releaseOf(s)
 	}
 	out.SkipCRDs = isTrueAt(helm, "skipCrds")
+	out.Target.Namespace = textAt(helm, "namespace")
+	for _, v := range listAt(helm, "apiVersions") {
+		out.Target.APIVersions = append(out.Target.APIVersions, fmt.Sprint(v))
+	}
+	if v := textAt(helm, "kubeVersion"); v != "" {
+		parsed, err := version.ParseGeneric(v) // as Argo CD, which leaves out what follows the numbers
+		if err != nil {
+			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "kubeVersion"), strconv.Quote(v)+" is not a valid Kubernetes version", "write a version such as 1.36.0")
+		}
+		out.Target.KubeVersion = parsed.String()
+	}
 	values := map[string]any{}
 	for i, v := range listAt(helm, "valueFiles") {
 		name, _ := v.(string)

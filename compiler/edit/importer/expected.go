@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,8 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 	if err != nil {
 		return &expectation{err: err}
 	}
-	fr.Chart, fr.Values = ch.Ref, values
+	fr.Chart, fr.Values, fr.Namespace = ch.Ref, values, cmp.Or(r.Target.Namespace, r.Namespace)
+	fc, apis = r.Target.versions(fc, apis)
 	res, err := charts.Release(ctx, fc, fr, ch, apis)
 	twice := hasDuplicateKeys(err)
 	if twice {
@@ -148,10 +150,11 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 	}
 	objs := res.Objects
 	if w.opts.ProveWith.Has(HelmProgram) {
-		if objs, err = templateWithHelm(ctx, fc, r, bound, ch, apis, res.Hooks); err != nil {
+		if objs, err = templateWithHelm(ctx, fc, fr, r.SkipCRDs, bound, ch, apis, res.Hooks); err != nil {
 			return &expectation{err: err, duplicateKeys: twice}
 		}
 	}
+	fr.Namespace = r.Namespace // of objects without one
 	if r.SkipCRDs {
 		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
 	}

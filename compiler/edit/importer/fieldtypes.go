@@ -99,11 +99,12 @@ var argoSourceTypes = FieldTypes{
 		"kustomize.commonLabels", "kustomize.commonAnnotations", "directory", "directory.jsonnet", "plugin",
 	},
 	aList: {
-		"helm.valueFiles", "helm.parameters", "helm.fileParameters", "kustomize.images", "kustomize.patches", "kustomize.replicas",
+		"helm.valueFiles", "helm.parameters", "helm.fileParameters", "helm.apiVersions", "kustomize.images", "kustomize.patches", "kustomize.replicas",
 		"kustomize.components", "directory.jsonnet.tlas", "directory.jsonnet.libs",
 	},
 	aText: {
-		"repoURL", "path", "chart", "targetRevision", "ref", "helm.releaseName", "helm.values", "helm.valueFiles.*", "kustomize.namePrefix",
+		"repoURL", "path", "chart", "targetRevision", "ref", "helm.releaseName", "helm.values", "helm.valueFiles.*", "helm.namespace", "helm.kubeVersion",
+		"helm.apiVersions.*", "kustomize.namePrefix",
 		"kustomize.nameSuffix", "kustomize.namespace", "kustomize.images.*", "kustomize.components.*", "directory.include", "directory.exclude",
 	},
 }

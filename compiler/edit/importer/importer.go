@@ -59,6 +59,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // A Model is the neutral result of a reader.
@@ -165,6 +166,7 @@ type Release struct {
 	Depends   []string // names of releases, sorted
 
 	Chart    *ChartSource // nil for a release with objects
+	Target   ChartTarget  // for which the tool renders the chart
 	Values   *Node        // a map; nil for a release with objects
 	SkipCRDs bool         // whether the tool does not install the crds directory of the chart
 
@@ -185,6 +187,38 @@ type Release struct {
 	open      map[string]any // waivers for values, which the proof finds
 	random    map[string]any // nondeterministic fields, which the proof finds
 	manifests string         // directory in the fleet with its objects; empty for objects in CUE
+}
+
+// A ChartTarget is the namespace and the versions for which a tool renders a chart. Empty fields are
+// those of the release and the cluster.
+type ChartTarget struct {
+	Namespace, KubeVersion string
+	APIVersions            []string
+}
+
+// versions returns the cluster and the API versions that the chart sees.
+func (t ChartTarget) versions(c *fleet.Cluster, apis []string) (*fleet.Cluster, []string) {
+	if len(t.APIVersions) > 0 {
+		apis = slices.Concat(kube.Capabilities(c.KubeVersion), t.APIVersions)
+	}
+	seen := *c
+	seen.KubeVersion = cmp.Or(t.KubeVersion, c.KubeVersion)
+	return &seen, apis
+}
+
+// fields names the fields that are set.
+func (t ChartTarget) fields() string {
+	var out []string
+	if t.Namespace != "" {
+		out = append(out, "the namespace "+t.Namespace)
+	}
+	if t.KubeVersion != "" {
+		out = append(out, "Kubernetes "+t.KubeVersion)
+	}
+	if len(t.APIVersions) > 0 {
+		out = append(out, "other API versions")
+	}
+	return strings.Join(out, ", ")
 }
 
 // A Source is the files of a kustomization or of a Jsonnet file, which the fleet keeps.

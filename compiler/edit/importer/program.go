@@ -78,7 +78,7 @@ func runProgram(ctx context.Context, dir string, env []string, name string, args
 
 // templateWithHelm returns the objects that helm template prints for a release with values. hooks are
 // the hooks that an apply does not run, which are left out.
-func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values any, ch *fleet.Chart, apis []string, hooks []fleet.Object) ([]fleet.Object, error) {
+func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *fleet.Release, skipCRDs bool, values any, ch *fleet.Chart, apis []string, hooks []fleet.Object) ([]fleet.Object, error) {
 	dir, err := os.MkdirTemp("", "fleetc-import-")
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values 
 		return nil, err
 	}
 	args := []string{"template", r.Name, chartDir, "--namespace", r.Namespace, "--kube-version", c.KubeVersion, "--values", valuesFile, "--skip-schema-validation"}
-	if !r.SkipCRDs {
+	if !skipCRDs {
 		args = append(args, "--include-crds")
 	}
 	for _, api := range apis {
@@ -103,7 +103,7 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *Release, values 
 	if err != nil {
 		return nil, err
 	}
-	objs, err := printedObjects(printed, &fleet.Release{Name: r.Name, Namespace: r.Namespace})
+	objs, err := printedObjects(printed, r)
 	return withoutHooks(objs, hooks), err
 }
 

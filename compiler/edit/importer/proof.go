@@ -223,7 +223,9 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 	if changes := diff.Objects(before, after, nil); len(changes) > 0 {
 		proof.Status, proof.Reason = Different, diag.Count(len(changes), "object differs", "objects differ")
 		proof.Differences = differences(changes)
-		if ch := p.chart(r); ch != nil && !render.UsedAPIsOf(ch).None() {
+		if fields := r.Target.fields(); fields != "" {
+			proof.Reason += "; the tool renders the chart for " + fields + ", and the fleet for the release and its cluster"
+		} else if ch := p.chart(r); ch != nil && !render.UsedAPIsOf(ch).None() {
 			proof.Reason += "; the chart asks for API versions, and the tool shows it those of all CRDs of the cluster: let the release depend on the one with the CRDs"
 		}
 		return
