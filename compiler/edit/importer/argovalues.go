@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,16 +41,18 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 		out.Target.KubeVersion = parsed.String()
 	}
 	values := map[string]any{}
-	for i, v := range listAt(helm, "valueFiles") {
-		name, _ := v.(string)
-		field := s.at("helm", "valueFiles", fmt.Sprint(i))
-		data, err := r.valueFile(s, out, name, field)
+	files, err := r.valueFiles(s, out)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		data, err := r.valueFile(s, f)
 		if err != nil {
 			return err
 		}
 		var more map[string]any
 		if err := yaml.Unmarshal(data, &more); err != nil {
-			return r.fault(diag.CodeImportInvalid, s.app, field, name+" is not valid YAML: "+yamlReason(err), "correct the file")
+			return r.fault(diag.CodeImportInvalid, s.app, f.field, f.path+" is not valid YAML: "+yamlReason(err), "correct the file")
 		}
 		values = fleet.MergeValues(values, more)
 	}
@@ -80,7 +83,11 @@ func (r *argoReader) parameters(s *appSource, out *Release, values map[string]an
 	}
 	for i, p := range listAt(s.spec, "helm", "fileParameters") {
 		field := s.at("helm", "fileParameters", fmt.Sprint(i))
-		data, err := r.valueFile(s, out, textAt(p, "path"), field)
+		file, err := r.valuePath(s, out, textAt(p, "path"), field)
+		if err != nil {
+			return err
+		}
+		data, err := r.valueFile(s, namedFile{file, field})
 		if err != nil {
 			return err
 		}
@@ -127,9 +134,86 @@ func releaseOf(s *appSource) string {
 	return cmp.Or(textAt(s.spec, "helm", "releaseName"), s.app.name())
 }
 
-// valueFile returns the content of a file of values; none for a file that is not there or not
-// fetched. Variables after the name of a source are expanded.
-func (r *argoReader) valueFile(s *appSource, out *Release, name string, field []string) ([]byte, error) {
+// A namedFile is a file of the repository and the field that names it. The path is empty for a file
+// that is not fetched.
+type namedFile struct {
+	path  string
+	field []string
+}
+
+// valueFiles returns the files of valueFiles in their order. A glob stands for the files that match
+// it, without those that another entry names.
+func (r *argoReader) valueFiles(s *appSource, out *Release) ([]namedFile, error) {
+	var entries, all []namedFile
+	seen := map[string]bool{}
+	isGlob := func(file string) bool { return strings.ContainsAny(file, "*?[") }
+	for i, v := range listAt(s.spec, "helm", "valueFiles") {
+		name, _ := v.(string)
+		field := s.at("helm", "valueFiles", fmt.Sprint(i))
+		file, err := r.valuePath(s, out, name, field)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, namedFile{file, field})
+		seen[file] = !isGlob(file)
+	}
+	for _, f := range entries {
+		if !isGlob(f.path) {
+			all = append(all, f)
+			continue
+		}
+		files, err := globFiles(os.DirFS(r.Work), f.path)
+		if err != nil || len(files) == 0 && !isTrueAt(s.spec, "helm", "ignoreMissingValueFiles") {
+			return nil, r.fault(diag.CodeImportFile, s.app, f.field, "the repository has no file that matches "+f.path, "correct the name, or set ignoreMissingValueFiles: true")
+		}
+		for _, file := range files {
+			if !seen[file] {
+				seen[file] = true
+				all = append(all, namedFile{file, f.field})
+			}
+		}
+	}
+	return all, nil
+}
+
+// globFiles returns the files that match a pattern, in which ** is any number of directories. The
+// files of a directory are before those below it, as in Argo CD.
+func globFiles(tree fs.FS, pattern string) ([]string, error) {
+	found := []string{"."}
+	for part := range strings.SplitSeq(pattern, "/") {
+		var next []string
+		add := func(file string) {
+			if !slices.Contains(next, file) {
+				next = append(next, file)
+			}
+		}
+		for _, dir := range found {
+			if part == "**" {
+				_ = fs.WalkDir(tree, dir, func(file string, e fs.DirEntry, err error) error {
+					if err == nil && e.IsDir() {
+						add(file)
+					}
+					return err
+				}) // a directory that cannot be read has no files
+				continue
+			}
+			entries, _ := fs.ReadDir(tree, dir)
+			for _, e := range entries {
+				if ok, err := path.Match(part, e.Name()); err != nil {
+					return nil, err
+				} else if ok {
+					add(path.Join(dir, e.Name()))
+				}
+			}
+		}
+		found = next
+	}
+	return found, nil
+}
+
+// valuePath returns the path of a file of values; none for one that is not fetched. Variables after
+// the name of a source are expanded.
+func (r *argoReader) valuePath(s *appSource, out *Release, name string, field []string) (string, error) {
 	ref := ""
 	if strings.HasPrefix(name, "$") && !strings.HasPrefix(name, "$"+variablePrefix) && !strings.HasPrefix(name, "${") {
 		ref, _, _ = strings.Cut(name, "/")
@@ -141,29 +225,37 @@ func (r *argoReader) valueFile(s *appSource, out *Release, name string, field []
 	case strings.Contains(name, "://"):
 		out.Unproven = "the values of " + name + " are not fetched"
 		r.note(s.app, field, "fleetc import does not fetch values: write those of "+name+" into the release")
-		return nil, nil
+		return "", nil
 	case ref != "" && rest != "" && s.refs[ref[1:]]:
 		file = path.Clean(rest[1:])
 	case ref != "":
-		return nil, r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref[1:], "correct the name after $")
+		return "", r.fault(diag.CodeImportInvalid, s.app, field, "no source of the Application has the ref "+ref[1:], "correct the name after $")
 	case strings.HasPrefix(name, "/"):
 		file = path.Clean(name[1:])
 	case s.path == "":
 		out.Unproven = "the values of the chart's file " + name + " are not merged"
 		r.note(s.app, field, "the file is part of the chart: write its values into the release")
-		return nil, nil
+		return "", nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return nil, r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "write a file of the repository")
+		return "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "write a file of the repository")
 	}
-	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
-	switch isValues := slices.Contains(field, "valueFiles"); {
+	return file, nil
+}
+
+// valueFile returns the content of a file; none for a file of values that may be missing.
+func (r *argoReader) valueFile(s *appSource, f namedFile) ([]byte, error) {
+	if f.path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(f.path)))
+	switch isValues := slices.Contains(f.field, "valueFiles"); {
 	case err == nil:
 		return data, nil
 	case isValues && isTrueAt(s.spec, "helm", "ignoreMissingValueFiles"):
 		return nil, nil
 	case isValues:
-		return nil, r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
+		return nil, r.fault(diag.CodeImportFile, s.app, f.field, "the repository has no file "+f.path, "correct the name, or set ignoreMissingValueFiles: true")
 	}
-	return nil, r.fault(diag.CodeImportFile, s.app, field, "the repository has no file "+file, "correct the path")
+	return nil, r.fault(diag.CodeImportFile, s.app, f.field, "the repository has no file "+f.path, "correct the path")
 }
