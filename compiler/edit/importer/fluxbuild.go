@@ -173,7 +173,13 @@ func (s *fluxState) kustomizationFile(dir string) (file string, content []byte, 
 		return "", nil, errors.New(dir + " is outside of the repository")
 	}
 	info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(dir)))
-	switch {
+	isLinkAbove := func(name string) bool {
+		hidden, err := os.Lstat(filepath.Join(s.hiding, filepath.FromSlash(name)))
+		return err == nil && fleet.IsWithin(dir, name) && hidden.Mode()&fs.ModeSymlink != 0
+	}
+	switch i := slices.IndexFunc(s.ignored[s.shown].files, isLinkAbove); {
+	case i >= 0:
+		return "", nil, errors.New(s.ignored[s.shown].files[i] + " is a symbolic link, which Flux leaves out")
 	case errors.Is(err, fs.ErrNotExist) && slices.ContainsFunc(s.ignored[s.shown].files, func(name string) bool { return fleet.IsWithin(name, dir) }):
 		return "", nil, errors.New(dir + " is left out by .sourceignore or spec.ignore")
 	case errors.Is(err, fs.ErrNotExist):

@@ -125,6 +125,8 @@ func (r *fluxReader) ignoredBy(a fluxArtifact) (fluxExclusions, error) {
 	}
 	err = walkBelow(top, func(name string, e fs.DirEntry) error {
 		switch {
+		case e.Type()&fs.ModeSymlink != 0: // artifacts have only files and directories
+			out.files = append(out.files, path.Join(a.base, name))
 		case !matcher.Match(strings.Split(name, "/"), e.IsDir()):
 		case e.IsDir():
 			out.dirs = append(out.dirs, path.Join(a.base, name))
