@@ -179,6 +179,29 @@ func TestLSPHoverHiddenSecrets(t *testing.T) {
 	}
 }
 
+// A hover hides hidden fields that are parts of a value in a Secret, and all of them until the fleet
+// renders.
+func TestLSPHoverHiddenParts(t *testing.T) {
+	s := startLSPSession(t, lspChartFleet)
+	root := "environments/fleet.cue"
+	text := strings.Replace(s.texts[root], `password: "hunter2-hunter2"`, `password: "app:\(_words.db)@db"`, 1) + "_words: db: \"hunter2-hunter2\"\n#open: \"bluebird\"\n"
+	hidden := func(ats ...string) {
+		t.Helper()
+		for _, at := range ats {
+			if got := s.hover(root, at); got == "" || strings.Contains(got, "hunter2") || strings.Contains(got, "bird") {
+				t.Errorf("the hover shows a secret at %q:\n%s", at, got)
+			}
+		}
+	}
+	s.edit(root, text+"_x: 1 & 2\n")
+	hidden("_words:", "db: \"", "#open")
+	s.edit(root, text)
+	hidden("_words:", "db: \"", "_words.db")
+	s.wantHover(root, "#open", "bluebird")
+	s.edit(root, strings.Replace(text, "bluebird", "blackbird", 1)+"_x: 1 & 2\n")
+	hidden("#open")
+}
+
 // A hover hides values that reach a Secret, even when the fleet does not render.
 func TestLSPHoverSecrets(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)

@@ -18,6 +18,7 @@ type RenderedCluster struct {
 	all   *compiler.ClusterRendering
 	objs  []fleet.Object
 	texts diff.SecretTexts
+	parts *secretTexts // nil before the first use
 }
 
 // ValueUse is a field of an object that depends on a value.
@@ -39,7 +40,7 @@ func RenderForUses(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*R
 	if err != nil {
 		return nil, err
 	}
-	r := &RenderedCluster{f, all, objs, diff.SecretTexts{}}
+	r := &RenderedCluster{f, all, objs, diff.SecretTexts{}, nil}
 	for _, o := range objs {
 		r.texts.Add(o)
 	}
@@ -48,6 +49,19 @@ func RenderForUses(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*R
 
 // IsSecret reports whether a Secret of the cluster contains the value.
 func (c *RenderedCluster) IsSecret(v any) bool { return c.texts.Contains(v) }
+
+// MayBeSecret reports whether a text of a Secret of the cluster contains the value, or the value
+// contains one. It must not be called concurrently.
+func (c *RenderedCluster) MayBeSecret(v any) bool {
+	if c.parts == nil {
+		texts := newSecretTexts()
+		c.parts = &texts
+		for _, o := range c.objs {
+			c.parts.add(o)
+		}
+	}
+	return c.parts.contains(v)
+}
 
 // Uses returns the fields of a release's objects that depend on the value at a path. Fields
 // that contain its text come first. value is the effective value, from a layer or the chart. It

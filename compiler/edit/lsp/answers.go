@@ -3,7 +3,9 @@ package lsp
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query"
 )
@@ -74,24 +76,34 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 	return uses, nil
 }
 
-// inSecret reports whether a Secret of a cluster contains the value of a field, or one below
-// it, or contained it in an earlier rendering. Until the cluster can be rendered, it is false.
-func (c *checker) inSecret(ctx context.Context, s *snapshot, cluster string, field []string, e *fleet.Explanation) (bool, error) {
+// mayBeSecret reports whether a Secret of a cluster may contain the value of a field that only CUE
+// knows, or contained it in an earlier rendering. It is true for hidden fields and definitions that
+// no rendering was compared with.
+func (c *checker) mayBeSecret(ctx context.Context, s *snapshot, cluster string, field []string, e *fleet.Explanation) (bool, error) {
 	release, err := s.lock.acquire(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer release()
+	value := any(append(diag.Each(e.Leaves, func(l fleet.Leaf) any { return l.Value }), e.Value))
 	name := fleet.FieldText(field)
-	if _, ok := c.secrets.Load(name); ok {
+	shown := name + ": " + jsonText(value) // a later value may be secret
+	if known, _ := c.secrets.Load(name); known == true {
 		return true, nil
 	}
-	r, err := s.render(ctx, cluster)
-	if r == nil || err != nil || !r.IsSecret(e.Value) && !slices.ContainsFunc(e.Leaves, func(l fleet.Leaf) bool { return r.IsSecret(l.Value) }) {
-		return false, err
+	if r, err := s.render(ctx, cluster); r == nil || err != nil {
+		_, known := c.secrets.Load(shown)
+		isPrivate := slices.ContainsFunc(field, func(key string) bool { return strings.HasPrefix(key, "_") || strings.HasPrefix(key, "#") })
+		return isPrivate && !known, err
 	}
-	c.secrets.Store(name, true)
-	return true, nil
+	for _, r := range s.rendered {
+		if r.MayBeSecret(value) {
+			c.secrets.Store(name, true)
+			return true, nil
+		}
+	}
+	c.secrets.Store(shown, false)
+	return false, nil
 }
 
 // render returns a rendered cluster, from a cache; nil for a cluster that cannot be rendered.
