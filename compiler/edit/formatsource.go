@@ -58,14 +58,19 @@ func isCUE(file string) bool {
 	return strings.HasSuffix(file, extension) && !strings.HasPrefix(file, modules+"/")
 }
 
-// FormatSource formats a text. If it does not parse, the error contains faults of
-// the file, an absolute path, relative to root.
+// FormatSource formats a text. All lines get the end of the first one, LF or CRLF, which Git for
+// Windows writes. If the text does not parse, the error contains faults of the file, an absolute
+// path, relative to root.
 func FormatSource(root, file string, text []byte) ([]byte, error) {
 	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
 	if err != nil {
 		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
-	return format.Node(parsed)
+	formatted, err := format.Node(parsed)
+	if first, _, _ := bytes.Cut(text, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
+		formatted = bytes.ReplaceAll(formatted, []byte("\n"), []byte("\r\n"))
+	}
+	return formatted, err
 }
 
 // formatEdits formats the CUE files of edits that were formatted before. The others stay byte

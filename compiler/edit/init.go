@@ -121,9 +121,9 @@ func copyVendored(tree *os.Root, p load.VendoredPackage, changed *[]string) erro
 	return nil
 }
 
-// ensure writes a file, unless it already has the data.
+// ensure writes a file, unless it already has the data, with any line ends.
 func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
-	if existing, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(existing, data) {
+	if existing, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(bytes.ReplaceAll(existing, []byte("\r\n"), []byte("\n")), data) {
 		return nil
 	}
 	if err := WriteFile(tree.Name(), name, data); err != nil {
