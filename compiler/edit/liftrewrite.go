@@ -122,5 +122,5 @@ func countLines(text []byte) int {
 // clause, and its layer has other files.
 func (t *tree) isRemoved(name string, text []byte) bool {
 	isAlone := slices.ContainsFunc(t.layers, func(l *layer) bool { return len(l.files) == 1 && l.files[0].name == name })
-	return !isAlone && strings.TrimSpace(string(text)) == "package fleet"
+	return !isAlone && strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")) == "package fleet"
 }
