@@ -61,7 +61,7 @@ func ExplainCUE(root string, l List, v cue.Value) {
 		}
 		for _, p := range phrases() {
 			// The message of a failed string interpolation ends with its cause.
-			if m := p.cue.FindStringSubmatch(strings.TrimSpace(causeOfText(d.Msg))); m != nil {
+			if m := p.cue.FindStringSubmatch(strings.TrimSpace(causeOf(d))); m != nil {
 				x.Code = p.code
 				p.say(x, m)
 				break
@@ -108,15 +108,6 @@ func firstOfEach(l List) List {
 		}
 		return repeated
 	})
-}
-
-// causeOfText removes the prefixes of failed string interpolations from a message.
-func causeOfText(msg string) string {
-	const prefix = "invalid interpolation: "
-	for strings.HasPrefix(msg, prefix) && !strings.HasPrefix(msg, prefix+"cannot use ") {
-		msg = strings.TrimPrefix(msg, prefix)
-	}
-	return msg
 }
 
 var literal = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[0-9][0-9._eE+-]*|true|false|null)$`)
