@@ -145,18 +145,27 @@ func (t *Tree) At(path ...string) *Tree {
 
 // EachScalar calls a function with each scalar of the tree and its path, in the order of
 // paths. A nil tree has none.
-func (t *Tree) EachScalar(f func(path []string, scalar *Tree)) { t.eachScalar(nil, f) }
+func (t *Tree) EachScalar(f func(path []string, scalar *Tree)) {
+	t.EachLeaf(func(path []string, leaf *Tree) {
+		if leaf.Fields == nil && leaf.List == nil {
+			f(path, leaf)
+		}
+	})
+}
 
-func (t *Tree) eachScalar(path []string, f func(path []string, scalar *Tree)) {
+// EachLeaf is [Tree.EachScalar] for scalars, empty maps and empty lists.
+func (t *Tree) EachLeaf(f func(path []string, leaf *Tree)) { t.eachLeaf(nil, f) }
+
+func (t *Tree) eachLeaf(path []string, f func(path []string, leaf *Tree)) {
 	switch {
 	case t == nil:
-	case t.Fields != nil:
+	case len(t.Fields) > 0:
 		for _, key := range t.Keys() {
-			t.Fields[key].eachScalar(append(slices.Clone(path), key), f)
+			t.Fields[key].eachLeaf(append(slices.Clone(path), key), f)
 		}
-	case t.List != nil:
+	case len(t.List) > 0:
 		for i, e := range t.List {
-			e.eachScalar(append(slices.Clone(path), strconv.Itoa(i)), f)
+			e.eachLeaf(append(slices.Clone(path), strconv.Itoa(i)), f)
 		}
 	default:
 		f(path, t)

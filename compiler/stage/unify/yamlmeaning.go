@@ -20,13 +20,14 @@ import (
 
 // A yamlFile is an embedded YAML file. CUE reads it as YAML 1.2, and Helm as YAML 1.1.
 type yamlFile struct {
-	data    []byte
-	lines   []string
-	scalars map[[2]int]yamlScalar // by line and column, as CUE counts them
+	data   []byte
+	lines  []string
+	leaves map[[2]int]yamlLeaf // by line and column, as CUE counts them; empty maps also by those of their key
 }
 
-// A yamlScalar is a value of a YAML file, with the keys above it: nil for an element of a list.
-type yamlScalar struct {
+// A yamlLeaf is a scalar, an empty map or an empty list of a YAML file, with the keys above it: nil
+// for an element of a list.
+type yamlLeaf struct {
 	node *yaml.Node
 	keys []*yaml.Node
 }
@@ -43,12 +44,12 @@ func (e *evaluation) checkYAMLMeanings(c *fleet.Cluster) error {
 			if i > 0 {
 				above = []string{"objects", r.ObjectKey(i - 1)}
 			}
-			t.EachScalar(func(at []string, scalar *fleet.Tree) {
-				pos := scalar.Pos
+			t.EachLeaf(func(at []string, leaf *fleet.Tree) {
+				pos := leaf.Pos
 				e.embedded.pos(&pos)
-				text, isText := scalar.Scalar.(string)
-				f := e.yamlFile(files, pos.File, isText && mayDiffer.MatchString(text) || slices.ContainsFunc(at, mayDiffer.MatchString))
-				s, ok := f.scalars[[2]int{pos.Line, pos.Col}]
+				text, isText := leaf.Scalar.(string)
+				f := e.yamlFile(files, pos.File, isText && mayDiffer.MatchString(text) || slices.ContainsFunc(at, mayDiffer.MatchString) || slices.Contains(at, "null"))
+				s, ok := f.leaves[[2]int{pos.Line, pos.Col}]
 				if !ok {
 					return
 				}
@@ -62,12 +63,18 @@ func (e *evaluation) checkYAMLMeanings(c *fleet.Cluster) error {
 						continue
 					}
 					read, _ := helmReading(key)
-					if octal := "0o" + strings.TrimPrefix(key.Value, "0"); name != key.Value && name != octal {
+					isNull := name == "null" && key.ShortTag() == "!!null"
+					if octal := "0o" + strings.TrimPrefix(key.Value, "0"); !isNull && name != key.Value && name != octal {
 						break // the value has moved
 					}
-					if path := r.Path(append(above, fleet.FieldText(at[:n]))...); name != read && !seen[path] {
+					if path := r.Path(append(above, fleet.FieldText(at[:n]))...); (isNull || name != read) && !seen[path] {
 						seen[path] = true
-						faults.Add(f.misread(key, pos.File, path, "the key ", read, strconv.Quote(name)))
+						d := f.misread(key, pos.File, path, "the key ", read, strconv.Quote(name))
+						if isNull {
+							d.Msg, d.Fixes = `Helm and Kubernetes do not accept null as a key, and CUE reads it as "null"`, nil
+							d.Hint = `write "null" for the string, or remove the key`
+						}
+						faults.Add(d)
 					}
 				}
 			})
@@ -135,8 +142,8 @@ func (e *evaluation) yamlFile(files map[string]*yamlFile, name string, differs b
 		}
 		files[name], differs = f, differs || bytes.Contains(f.data, []byte("!"))
 	}
-	if differs && f.scalars == nil {
-		f.scalars = map[[2]int]yamlScalar{}
+	if differs && f.leaves == nil {
+		f.leaves = map[[2]int]yamlLeaf{}
 		var n yaml.Node
 		if yaml.Unmarshal(f.data, &n) == nil {
 			f.lines = strings.Split(string(f.data), "\n")
@@ -146,10 +153,13 @@ func (e *evaluation) yamlFile(files map[string]*yamlFile, name string, differs b
 	return f
 }
 
-// add adds the scalars of a node with the keys above it.
+// add adds the leaves of a node with the keys above it.
 func (f *yamlFile) add(n *yaml.Node, keys []*yaml.Node) {
-	if n.Kind == yaml.ScalarNode {
-		f.scalars[[2]int{n.Line, n.Column}] = yamlScalar{n, keys}
+	if len(n.Content) == 0 && n.Kind != yaml.AliasNode {
+		f.leaves[[2]int{n.Line, n.Column}] = yamlLeaf{n, keys}
+		if key := len(keys) - 1; n.Kind == yaml.MappingNode && key >= 0 && keys[key] != nil {
+			f.leaves[[2]int{keys[key].Line, keys[key].Column}] = yamlLeaf{n, keys}
+		}
 	}
 	for i, c := range n.Content {
 		switch {
