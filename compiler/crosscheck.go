@@ -60,9 +60,10 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 }
 
 // otherShards returns the clusters that a run with a shard does not select, with the
-// fields of [unify.Identity]. Clusters that have none of them may be missing.
+// fields of [unify.Identity]. Clusters that cannot have a field of a selected one may be missing.
 func (c *Compiler) otherShards(ctx context.Context, selected []*fleet.Cluster) ([]*fleet.Cluster, error) {
-	if c.Shard == (fleet.Shard{}) || len(selected) == 0 {
+	words := unify.IdentityWords(selected)
+	if c.Shard == (fleet.Shard{}) || len(words) == 0 {
 		return nil, nil
 	}
 	ids, err := c.ClusterIDs()
@@ -72,7 +73,7 @@ func (c *Compiler) otherShards(ctx context.Context, selected []*fleet.Cluster) (
 	own := fleet.IDs(selected)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(own, id) })
 	dir := cmp.Or(c.Dir, ".")
-	if ids, err = load.Mentioning(dir, c.Edits, ids, []string{"context", "uid", "argocd"}, ""); err != nil || len(ids) == 0 {
+	if ids, err = load.Mentioning(dir, c.Edits, ids, words, ""); err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	loaded, err := load.Load(dir, ids, c.Edits)

@@ -72,9 +72,9 @@ func (f *fleetCheck) run() error {
 		among = f.known()
 	}
 	among = slices.Concat(among, f.OtherShards)
-	f.addOwn(SameContexts(among))
-	f.addOwn(sameUIDs(among))
-	f.addOwn(sameDestinations(among))
+	for _, i := range identities {
+		f.addOwn(i.check(among))
+	}
 	return f.faults.Err()
 }
 

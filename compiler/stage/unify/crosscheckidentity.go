@@ -11,46 +11,63 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
+// An identity is a field whose text several clusters must not share.
+type identity struct {
+	word             string // all layers that set the field contain it
+	path, noun, hint string
+	textOf           func(*fleet.Cluster) (string, diag.Pos)
+}
+
+var contexts = identity{
+	"context", "cluster.context", "context", "set the kubeconfig context of each cluster",
+	func(c *fleet.Cluster) (string, diag.Pos) { return c.KubeContext, c.ContextPos },
+}
+
+var identities = []identity{contexts, {
+	"uid", "cluster.uid", "uid", "set the UID of each cluster's namespace kube-system",
+	func(c *fleet.Cluster) (string, diag.Pos) { return c.UID, c.Pos },
+}, {
+	"argocd", "gitops.argocd", "destination", "set the cluster.name or gitops.argocd.server of each cluster; or gitops.argocd.context, if each has its own Argo CD",
+	destinationOf,
+}}
+
+// destinationOf returns where Argo CD would apply the bundle of a cluster. Clusters may have
+// different Argo CDs, which know the same name or address for different clusters.
+func destinationOf(c *fleet.Cluster) (string, diag.Pos) {
+	a := c.GitOps.ArgoCD
+	to, in := cmp.Or(a.Server, c.Name), cmp.Or(a.Context, c.KubeContext)
+	isOwn := in == "" && (to == "in-cluster" || strings.HasPrefix(to, "https://kubernetes.default.svc"))
+	if to == "" || isOwn || a.RepoURL == "" || !slices.Contains(c.GitOps.Layouts, fleet.ArgoLayout) {
+		return "", c.Pos
+	}
+	return strings.Join([]string{to, in, a.Namespace, a.RepoURL, a.TargetRevision, a.Prefix}, separator), c.Pos
+}
+
 // SameContexts returns a fault for each kubeconfig context that several clusters have.
-func SameContexts(clusters []*fleet.Cluster) error {
-	return sameTexts(clusters, "cluster.context", "context", "set the kubeconfig context of each cluster", func(c *fleet.Cluster) (string, diag.Pos) {
-		return c.KubeContext, c.ContextPos
+func SameContexts(clusters []*fleet.Cluster) error { return contexts.check(clusters) }
+
+// IdentityWords returns words of which one is in the layers of each cluster that may have the
+// same context, UID or destination as one of the clusters.
+func IdentityWords(clusters []*fleet.Cluster) []string {
+	used := diag.Filter(identities, func(i identity) bool {
+		return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool {
+			text, _ := i.textOf(c)
+			return text != ""
+		})
 	})
+	return diag.Each(used, func(i identity) string { return i.word })
 }
 
-// sameUIDs returns a fault for each UID that several clusters have.
-func sameUIDs(clusters []*fleet.Cluster) error {
-	return sameTexts(clusters, "cluster.uid", "uid", "set the UID of each cluster's namespace kube-system", func(c *fleet.Cluster) (string, diag.Pos) {
-		return c.UID, c.Pos
-	})
-}
-
-// sameDestinations returns a fault for each destination to which Argo CD would apply the
-// bundles of several clusters. Clusters may have different Argo CDs, which know the same name
-// or address for different clusters.
-func sameDestinations(clusters []*fleet.Cluster) error {
-	const hint = "set the cluster.name or gitops.argocd.server of each cluster; or gitops.argocd.context, if each has its own Argo CD"
-	return sameTexts(clusters, "gitops.argocd", "destination", hint, func(c *fleet.Cluster) (string, diag.Pos) {
-		a := c.GitOps.ArgoCD
-		to, in := cmp.Or(a.Server, c.Name), cmp.Or(a.Context, c.KubeContext)
-		isOwn := in == "" && (to == "in-cluster" || strings.HasPrefix(to, "https://kubernetes.default.svc"))
-		if to == "" || isOwn || a.RepoURL == "" || !slices.Contains(c.GitOps.Layouts, fleet.ArgoLayout) {
-			return "", c.Pos
-		}
-		return strings.Join([]string{to, in, a.Namespace, a.RepoURL, a.TargetRevision, a.Prefix}, separator), c.Pos
-	})
-}
-
-// separator ends the part of a text of sameTexts that its fault shows.
+// separator ends the part of a text of an identity that its fault shows.
 const separator = "\x00"
 
-// sameTexts returns a fault for each text of a field that several clusters have. It ignores
+// check returns a fault for each text of the field that several clusters have. It ignores
 // empty texts.
-func sameTexts(clusters []*fleet.Cluster, path, noun, hint string, textOf func(*fleet.Cluster) (string, diag.Pos)) error {
+func (i identity) check(clusters []*fleet.Cluster) error {
 	var faults diag.List
 	byText := map[string][]*fleet.Cluster{}
 	for _, c := range clusters {
-		text, _ := textOf(c)
+		text, _ := i.textOf(c)
 		byText[text] = append(byText[text], c)
 	}
 	delete(byText, "")
@@ -59,7 +76,7 @@ func sameTexts(clusters []*fleet.Cluster, path, noun, hint string, textOf func(*
 		if len(same) < 2 {
 			continue
 		}
-		d := &diag.Diag{Code: diag.CodeSameCluster, Path: path, Clusters: fleet.IDs(same), Hint: hint}
+		d := &diag.Diag{Code: diag.CodeSameCluster, Path: i.path, Clusters: fleet.IDs(same), Hint: i.hint}
 		slices.Sort(d.Clusters)
 		names := strings.Join(d.Clusters[:2], " and ")
 		both := "both "
@@ -67,9 +84,9 @@ func sameTexts(clusters []*fleet.Cluster, path, noun, hint string, textOf func(*
 			names, both = fmt.Sprintf("%s, %s and %d more", d.Clusters[0], d.Clusters[1], more), ""
 		}
 		shown, _, _ := strings.Cut(text, separator)
-		d.Msg = fmt.Sprintf("clusters %s %shave the %s %q", names, both, noun, shown)
+		d.Msg = fmt.Sprintf("clusters %s %shave the %s %q", names, both, i.noun, shown)
 		for _, c := range same {
-			if _, pos := textOf(c); !slices.Contains(d.At, pos) {
+			if _, pos := i.textOf(c); !slices.Contains(d.At, pos) {
 				d.At = append(d.At, pos)
 			}
 		}
