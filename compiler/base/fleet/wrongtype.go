@@ -24,13 +24,13 @@ func WrongTypeIn(msg string) (field, got, want string, ok bool) {
 // TypeName returns the words for a type of Go, JSON or YAML.
 func TypeName(typ string) string {
 	switch {
-	case typ == "array" || typ == "seq" || strings.HasPrefix(typ, "[]"):
+	case typ == "array" || typ == "seq" || typ == "slice" || strings.HasPrefix(typ, "[]"):
 		return "a list"
 	case typ == "string" || typ == "str" || typ == "timestamp":
-		return "a text"
+		return "a string"
 	case strings.HasPrefix(typ, "bool"):
 		return "true or false"
-	case typ == "number" || strings.HasPrefix(typ, "int") || strings.HasPrefix(typ, "uint") || strings.HasPrefix(typ, "float"):
+	case strings.HasPrefix(typ, "number") || strings.HasPrefix(typ, "int") || strings.HasPrefix(typ, "uint") || strings.HasPrefix(typ, "float"):
 		return "a number"
 	}
 	return "a map"

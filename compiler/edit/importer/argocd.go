@@ -145,7 +145,7 @@ func (r *argoReader) applications() error {
 		at := d.At()
 		if err == nil && textAt(content, "metadata", "name") == "" {
 			at = d.At("metadata", "name")
-			err = errors.New("metadata.name must be a text, in quotes if it is a word such as off")
+			err = errors.New("metadata.name must be a string, in quotes if it is a word such as off")
 		}
 		if err != nil {
 			r.leaveOut(d, d.Kind, d.Name, &diag.Diag{

@@ -15,9 +15,9 @@ type FieldTypes map[string][]string
 
 // Words for types.
 const (
-	aText = "a text"
-	aList = "a list"
-	aMap  = "a map"
+	aString = "a string"
+	aList   = "a list"
+	aMap    = "a map"
 )
 
 // below adds the fields of t below a path, which ends in a dot.
@@ -49,7 +49,7 @@ func (t FieldTypes) check(tool string, doc any, at func(path ...string) diag.Pos
 				return
 			}
 			hint := "write " + want
-			if want == aText && got != aMap && got != aList {
+			if want == aString && got != aMap && got != aList {
 				hint = "put it into quotes"
 			}
 			wrong[name] = true
@@ -87,9 +87,9 @@ func eachAt(v any, path, keys []string, f func(path []string, v any)) {
 
 // applicationTypes are the types of an Application.
 var applicationTypes = FieldTypes{
-	aMap:  {"spec", "spec.source", "spec.sources.*", "spec.destination", "spec.ignoreDifferences.*"},
-	aList: {"spec.sources", "spec.ignoreDifferences", "spec.ignoreDifferences.*.jsonPointers"},
-	aText: {"spec.destination.*", "spec.project"},
+	aMap:    {"spec", "spec.source", "spec.sources.*", "spec.destination", "spec.ignoreDifferences.*"},
+	aList:   {"spec.sources", "spec.ignoreDifferences", "spec.ignoreDifferences.*.jsonPointers"},
+	aString: {"spec.destination.*", "spec.project"},
 }.below("spec.source.", argoSourceTypes).below("spec.sources.*.", argoSourceTypes)
 
 // argoSourceTypes are the types of a source of an Application.
@@ -102,7 +102,7 @@ var argoSourceTypes = FieldTypes{
 		"helm.valueFiles", "helm.parameters", "helm.fileParameters", "helm.apiVersions", "kustomize.images", "kustomize.patches", "kustomize.replicas",
 		"kustomize.components", "directory.jsonnet.tlas", "directory.jsonnet.libs",
 	},
-	aText: {
+	aString: {
 		"repoURL", "path", "chart", "targetRevision", "ref", "helm.releaseName", "helm.values", "helm.valueFiles.*", "helm.namespace", "helm.kubeVersion",
 		"helm.apiVersions.*", "kustomize.namePrefix",
 		"kustomize.nameSuffix", "kustomize.namespace", "kustomize.images.*", "kustomize.components.*", "directory.include", "directory.exclude",
@@ -111,16 +111,16 @@ var argoSourceTypes = FieldTypes{
 
 // setTypes are the types of an ApplicationSet.
 var setTypes = FieldTypes{
-	aMap:  {"spec", "spec.template", "spec.template.metadata", "spec.template.spec", "spec.generators.*", "spec.generators.*.*"},
-	aList: {"spec.generators", "spec.goTemplateOptions"},
-	aText: {"spec.templatePatch"},
+	aMap:    {"spec", "spec.template", "spec.template.metadata", "spec.template.spec", "spec.generators.*", "spec.generators.*.*"},
+	aList:   {"spec.generators", "spec.goTemplateOptions"},
+	aString: {"spec.templatePatch"},
 }.below("spec.generators.*.", generatorTypes).below("spec.generators.*.*.generators.*.", generatorTypes)
 
 // generatorTypes are the types of a generator of an ApplicationSet.
 var generatorTypes = FieldTypes{
-	aMap:  {"*", "*.values", "*.selector", "list.elements.*", "git.files.*", "git.directories.*", "matrix.generators.*", "merge.generators.*"},
-	aList: {"list.elements", "git.files", "git.directories", "matrix.generators", "merge.generators", "merge.mergeKeys"},
-	aText: {"list.elementsYaml", "git.files.*.path", "git.directories.*.path"},
+	aMap:    {"*", "*.values", "*.selector", "list.elements.*", "git.files.*", "git.directories.*", "matrix.generators.*", "merge.generators.*"},
+	aList:   {"list.elements", "git.files", "git.directories", "matrix.generators", "merge.generators", "merge.mergeKeys"},
+	aString: {"list.elementsYaml", "git.files.*.path", "git.directories.*.path"},
 }
 
 // kustomizationTypes are the types of a Kustomization of Flux.
@@ -129,8 +129,8 @@ var kustomizationTypes = FieldTypes{
 		"spec", "spec.sourceRef", "spec.patches.*", "spec.images.*", "spec.postBuild", "spec.postBuild.substitute", "spec.postBuild.substituteFrom.*",
 		"spec.commonMetadata", "spec.commonMetadata.*", "spec.dependsOn.*", "spec.decryption",
 	},
-	aList: {"spec.patches", "spec.images", "spec.components", "spec.postBuild.substituteFrom", "spec.dependsOn"},
-	aText: {"spec.path", "spec.targetNamespace", "spec.namePrefix", "spec.nameSuffix", "spec.patches.*.patch", "spec.components.*", "spec.images.*.name"},
+	aList:   {"spec.patches", "spec.images", "spec.components", "spec.postBuild.substituteFrom", "spec.dependsOn"},
+	aString: {"spec.path", "spec.targetNamespace", "spec.namePrefix", "spec.nameSuffix", "spec.patches.*.patch", "spec.components.*", "spec.images.*.name"},
 }
 
 // helmReleaseTypes are the types of a HelmRelease.
@@ -144,7 +144,7 @@ var helmReleaseTypes = FieldTypes{
 		"spec.valuesFrom", "spec.postRenderers", "spec.postRenderers.*.kustomize.patches", "spec.postRenderers.*.kustomize.images", "spec.dependsOn",
 		"spec.driftDetection.ignore",
 	},
-	aText: {"spec.chart.spec.chart", "spec.chart.spec.version", "spec.releaseName", "spec.targetNamespace", "spec.timeout"},
+	aString: {"spec.chart.spec.chart", "spec.chart.spec.version", "spec.releaseName", "spec.targetNamespace", "spec.timeout"},
 }
 
 // helmfileTypes are the types of a helmfile.

@@ -96,7 +96,7 @@ func TestKustomizeFaults(t *testing.T) {
 		},
 		{
 			"of another type", "-- app/kustomization.yaml --\nresources: x.yaml\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize expects a list [FL1403]\n" + at + "    hint: write a list\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a string, where kustomize expects a list [FL1403]\n" + at + "    hint: write a list\n",
 		},
 		{
 			"a list", "-- app/kustomization.yaml --\n- a\n",

@@ -110,7 +110,7 @@ func (f *kustomizeFile) mistyped(err error) (pos diag.Pos, msg, hint string) {
 	}
 	if field, got, want, ok := fleet.WrongTypeIn(text); ok {
 		msg, hint := got+", where kustomize expects "+want, "write "+want
-		if want == "a text" && (got == "a number" || got == "true or false") {
+		if want == "a string" && (got == "a number" || got == "true or false") {
 			hint = "put it into quotes"
 		}
 		if field == "" {

@@ -20,6 +20,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // check returns the problems of a custom resource. Like the API server on
@@ -107,7 +108,7 @@ func (x *resourceCheck) prune() bool {
 // metadataProblem converts an error of decoding metadata.
 func metadataProblem(err error) problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return problem{field: "metadata." + wrong.Field, text: " is " + jsonKind(wrong.Value) + ": it must be " + goKind(wrong.Type)}
+		return problem{field: "metadata." + wrong.Field, text: " is " + fleet.TypeName(wrong.Value) + ": it must be " + goKind(wrong.Type)}
 	}
 	return problem{field: "metadata", text: " is not valid metadata", cause: err}
 }

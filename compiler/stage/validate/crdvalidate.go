@@ -15,6 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A crdKey identifies a CRD and the compatibility version of its validation.
@@ -92,7 +93,7 @@ func decode(text []byte) (*apiextensions.CustomResourceDefinition, []problem) {
 // decodingProblem converts an error of the decoder.
 func decodingProblem(err error) problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return problem{field: wrong.Field, text: " is " + jsonKind(wrong.Value) + ": it must be " + goKind(wrong.Type)}
+		return problem{field: wrong.Field, text: " is " + fleet.TypeName(wrong.Value) + ": it must be " + goKind(wrong.Type)}
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), `unknown field "`); ok {
 		return problem{field: strings.TrimSuffix(rest, `"`), text: " is an unknown field", hint: unknownHint(rest)}
@@ -125,34 +126,13 @@ func unknownHint(path string) string {
 	return "leave it out"
 }
 
-// jsonKind returns the text for a JSON type in an error of the decoder.
-func jsonKind(name string) string {
-	name, _, _ = strings.Cut(name, " ") // number 3.5
-	switch name {
-	case "array":
-		return "a list"
-	case "object":
-		return "a map"
-	}
-	return "a " + name
-}
-
 // goKind returns the text for the expected type of a field of a CRD.
 func goKind(t reflect.Type) string {
-	if t == nil {
+	switch {
+	case t == nil:
 		return "something else"
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
+		return "an integer"
 	}
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Map, reflect.Struct, reflect.Pointer:
-		return "a map"
-	case reflect.Float64:
-		return "a number"
-	}
-	return "an integer"
+	return fleet.TypeName(t.Kind().String())
 }
