@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"bytes"
 	"cmp"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/inject/embed"
 	"cuelang.org/go/cue/token"
+	"sigs.k8s.io/yaml"
 )
 
 // An EmbeddedFile is a file that a CUE file embeds.
@@ -176,8 +178,31 @@ func (x *explanation) yamlNumber(m []string) {
 // yamlSyntax explains an embedded YAML file that does not parse.
 func (x *explanation) yamlSyntax(m []string) {
 	line, _ := strconv.Atoi(m[2])
-	x.At = append([]Pos{{File: m[1], Line: line}}, x.At...)
+	pos := Pos{File: m[1], Line: line}
+	pos.Line = YAMLLine([]byte(x.sourceOf(pos)), line, m[3])
+	x.At = append([]Pos{pos}, x.At...)
 	x.Msg, x.Hint = YAMLFault(m[3])
+}
+
+// notExpected matches the messages of the parser of the YAML libraries.
+var notExpected = regexp.MustCompile(`(?:line (\d+): )?did not find expected (?:key|node content|'-' indicator|',' or '[\]}]')$`)
+
+// YAMLLine returns the line of a fault in YAML for the line and the message of a YAML library. The
+// parser of the libraries counts lines from 0, and that of go.yaml.in/yaml/v3 names the line of the
+// map or list around the fault.
+func YAMLLine(data []byte, line int, msg string) int {
+	if !notExpected.MatchString(msg) {
+		return line
+	}
+	var v any
+	if err := yaml.Unmarshal(data, &v); err != nil {
+		if m := notExpected.FindStringSubmatch(err.Error()); m != nil {
+			n, _ := strconv.Atoi(m[1])                                          // none for the first line
+			last := bytes.Count(bytes.TrimRight(data, " \t\r\n"), []byte("\n")) // a fault at the end is there
+			return min(n, last) + 1
+		}
+	}
+	return line
 }
 
 // YAMLFault returns the message and the hint of the fault of a file that the YAML library

@@ -74,6 +74,7 @@ func (s *manifestTree) unparsed(t *text, d document, err error) {
 			pos.Line, msg = d.above+line, m[2]
 		}
 	}
+	pos.Line = d.above + diag.YAMLLine(d.data, pos.Line-d.above, msg)
 	msg, hint := diag.YAMLFault(msg)
 	if bytes.Contains(d.data, []byte("{{")) {
 		hint = "make it a template of a chart: manifests does not render {{ }}"
