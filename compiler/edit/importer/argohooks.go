@@ -60,7 +60,7 @@ func (w *work) skipHooks(ctx context.Context) {
 			if ch := w.chart(r); w.model.Tool != argoTool || ch == nil || !slices.ContainsFunc(ch.Files, isHooked) {
 				continue
 			}
-			for _, o := range w.renderChart(ctx, charts, c, r, kube.Capabilities(c.Kubernetes)) {
+			for _, o := range w.renderChart(ctx, charts, c, r, kube.Capabilities(c.Kubernetes)).Objects {
 				hook, _, isApplied := hookOfObject(o)
 				if isApplied {
 					continue

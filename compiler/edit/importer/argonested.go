@@ -88,7 +88,7 @@ func (r *argoReader) nested(a *app) error {
 		if err != nil {
 			return err
 		}
-		values, err := fleet.TreeOf(out.Values.Value())
+		values, err := treeOf(out.Values.Value())
 		if err != nil {
 			return err
 		}

@@ -67,6 +67,7 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 		return err
 	}
 	out.Values = nodeOf(values, childNode(s.app.doc.Node, append(append([]string{}, s.app.prefix...), s.at("helm", "valuesObject")...)...))
+	out.Values.setIntegers(values)
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 		return &expectation{err: w.charts[r.Chart.key()].missing}
 	}
 	bound := c.bind(r.Values.Value())
-	values, err := fleet.TreeOf(bound)
+	values, err := treeOf(bound)
 	if err != nil {
 		return &expectation{err: err}
 	}
@@ -220,17 +220,17 @@ func hasCRDs(ch *fleet.Chart) bool {
 	})
 }
 
-// renderChart returns the objects of a release with a chart before patches; none for one with
-// faults, which the proof reports.
-func (w *work) renderChart(ctx context.Context, charts *render.Charts, c *Cluster, r *Release, apis []string) []fleet.Object {
+// renderChart renders a release with a chart before patches. The result is empty without the chart
+// and for one with faults, which the proof reports.
+func (w *work) renderChart(ctx context.Context, charts *render.Charts, c *Cluster, r *Release, apis []string) render.Result {
 	ch := w.chart(r)
-	values, err := fleet.TreeOf(r.Values.Value())
-	if err != nil {
-		return nil
+	values, err := treeOf(r.Values.Value())
+	if ch == nil || err != nil {
+		return render.Result{}
 	}
 	fr := &fleet.Release{Name: r.Name, Namespace: r.Namespace, Chart: ch.Ref, Values: values}
 	res, _ := charts.Release(ctx, &fleet.Cluster{ID: c.ID, KubeVersion: c.Kubernetes}, fr, ch, apis)
-	return res.Objects
+	return res
 }
 
 // skipCRDs adds patches that remove the CRDs of crds directories from releases that do
@@ -246,7 +246,7 @@ func (w *work) skipCRDs(ctx context.Context) {
 				continue
 			}
 			var names []any
-			for _, o := range w.renderChart(ctx, charts, c, r, nil) {
+			for _, o := range w.renderChart(ctx, charts, c, r, nil).Objects {
 				if o.CRD {
 					names = append(names, o.GetName())
 				}

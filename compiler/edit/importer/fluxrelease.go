@@ -199,7 +199,7 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Values = nodeOf(values, o.source("spec", "values"))
+	r.Values = values
 	r.Unproven = cmp.Or(r.Unproven, unproven, o.stage.revision, o.stage.differs, (&kustomization{fluxObject: o, spec: spec}).remote())
 	for i, d := range listAt(spec, "dependsOn") {
 		namespace := cmp.Or(textAt(d, "namespace"), o.namespace())

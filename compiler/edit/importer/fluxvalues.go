@@ -16,9 +16,9 @@ import (
 // valuesFrom in order, then spec.values. A value for a targetPath is set in place, so that
 // it also changes the maps and lists that the result shares with spec.values, and these
 // are merged last. unproven says which part is unknown.
-func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven string, err error) {
+func (s *fluxState) values(o *fluxObject) (values *Node, unproven string, err error) {
 	own := copyMap(mapAt(o.content, "spec", "values"))
-	result := map[string]any{}
+	result, set := map[string]any{}, map[string]any{}
 	for i, ref := range listAt(o.content, "spec", "valuesFrom") {
 		at := "spec.valuesFrom." + strconv.Itoa(i)
 		key := cmp.Or(textAt(ref, "valuesKey"), "values.yaml")
@@ -60,6 +60,7 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 				unproven = "the value for " + target + " is not imported"
 				s.model.Note(Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
 			}
+			_ = setTarget(set, target, value, literal) // the same error
 			continue
 		}
 		more, unknown, err := s.valuesText(source, key, value, name)
@@ -69,7 +70,9 @@ func (s *fluxState) values(o *fluxObject) (values map[string]any, unproven strin
 		unproven = cmp.Or(unproven, unknown)
 		result = fleet.MergeValues(result, more)
 	}
-	return fleet.MergeValues(result, own), unproven, nil
+	values = nodeOf(fleet.MergeValues(result, own), o.source("spec", "values"))
+	values.setIntegers(set)
+	return values, unproven, nil
 }
 
 // valuesText returns the values in the text of a key of a ConfigMap or Secret. Those of a

@@ -120,6 +120,7 @@ func (e *environmentRun) values(d *helmfileRelease, out *Release) (*Node, error)
 	for _, s := range slices.Backward(sources) {
 		n.arrange(s.Node, s.position)
 	}
+	n.setIntegers(values)
 	return n, nil
 }
 

@@ -20,6 +20,7 @@ type Node struct {
 	List    []*Node
 	Scalar  any      // nil, bool, string or json.Number of other nodes
 	Parts   []string // of a string with references: texts at even indexes, facts at odd ones
+	Integer *int64   // of helm --set, which templates see as int64; nil for others
 	Comment string   // lines above the node, without markers
 
 	Line, Col int    // of the key or element in the source; 0 when unknown
@@ -173,7 +174,8 @@ func (n *Node) setFilled(key string, value *Node) {
 	}
 }
 
-// Value returns the node as decoded JSON with float64 numbers. It has no references.
+// Value returns the node as decoded JSON with float64 numbers, but for those of helm --set. It has
+// no references.
 func (n *Node) Value() any { return n.decoded(false) }
 
 // Native returns the node as decoded JSON of Kubernetes: integers are int64.
@@ -193,7 +195,10 @@ func (n *Node) decoded(native bool) any {
 		return diag.Each(n.List, func(e *Node) any { return e.decoded(native) })
 	}
 	num, ok := n.Scalar.(json.Number)
-	if !ok {
+	switch {
+	case n.Integer != nil:
+		return *n.Integer
+	case !ok:
 		return n.Scalar
 	}
 	if i, err := num.Int64(); native && err == nil {

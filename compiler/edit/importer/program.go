@@ -93,6 +93,7 @@ func templateWithHelm(ctx context.Context, c *fleet.Cluster, r *fleet.Release, s
 		return nil, err
 	}
 	args := []string{"template", r.Name, chartDir, "--namespace", r.Namespace, "--kube-version", c.KubeVersion, "--values", valuesFile, "--skip-schema-validation"}
+	args = append(args, setOptions("", values)...)
 	if !skipCRDs {
 		args = append(args, "--include-crds")
 	}

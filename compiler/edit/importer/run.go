@@ -125,6 +125,7 @@ func (w *work) compiler(dir string) *compiler.Compiler {
 // converge writes the layers, and again with waivers for the mistakes in values and the
 // nondeterministic fields that the first proof finds.
 func (w *work) converge(ctx context.Context) (*FilePlan, *Report, error) {
+	w.writeIntegers(ctx)
 	for round := 0; ; round++ {
 		if err := w.writeLayers(); err != nil {
 			return nil, nil, err
