@@ -71,15 +71,21 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	return nil
 }
 
-// parameters sets the values of parameters and fileParameters.
+// parameters sets the values of parameters and fileParameters. Those with forceString are set after
+// the others, as Helm does with --set-string.
 func (r *argoReader) parameters(s *appSource, out *Release, values map[string]any) error {
-	for i, p := range listAt(s.spec, "helm", "parameters") {
-		value, field := "", s.at("helm", "parameters", fmt.Sprint(i))
-		if v := valueAt(p, "value"); v != nil {
-			value = r.expandVariables(s, out, fmt.Sprint(v), field)
-		}
-		if err := setValue(values, textAt(p, "name"), value, isTrueAt(p, "forceString")); err != nil {
-			return r.fault(diag.CodeImportInvalid, s.app, field, diag.Brief(err), "write the value into valuesObject")
+	for _, isForced := range []bool{false, true} {
+		for i, p := range listAt(s.spec, "helm", "parameters") {
+			if isTrueAt(p, "forceString") != isForced {
+				continue
+			}
+			value, field := "", s.at("helm", "parameters", fmt.Sprint(i))
+			if v := valueAt(p, "value"); v != nil {
+				value = r.expandVariables(s, out, fmt.Sprint(v), field)
+			}
+			if err := set(values, textAt(p, "name"), escapedCommas(value), isForced); err != nil {
+				return r.fault(diag.CodeImportInvalid, s.app, field, diag.Brief(err), "write the value into valuesObject")
+			}
 		}
 	}
 	for i, p := range listAt(s.spec, "helm", "fileParameters") {
@@ -97,6 +103,21 @@ func (r *argoReader) parameters(s *appSource, out *Release, values map[string]an
 		}
 	}
 	return nil
+}
+
+// escapedCommas returns the value of a parameter as Argo CD gives it to helm --set: a text in braces
+// is a list, and commas of others are escaped.
+func escapedCommas(value string) string {
+	if strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}") {
+		return value
+	}
+	parts := strings.Split(value, ",")
+	for i, part := range parts[:len(parts)-1] {
+		if !strings.HasSuffix(part, `\`) {
+			parts[i] += `\`
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // variablePrefix is the prefix of the variables of an Application.
