@@ -192,7 +192,11 @@ func (s *fluxState) helmRelease(o *fluxObject) (*Release, error) {
 		return r, nil
 	}
 	r.Chart = chart
-	if files := listAt(spec, "chart", "spec", "valuesFiles"); len(files) > 0 {
+	template := mapAt(spec, "chart", "spec")
+	if ref := mapAt(spec, "chartRef"); ref != nil {
+		template = mapAt(s.sourceOf(o, ref).content, "spec")
+	}
+	if len(listAt(template, "valuesFiles")) > 0 {
 		r.Unproven = "valuesFiles of the chart are not merged"
 	}
 	values, unproven, err := s.values(o)
