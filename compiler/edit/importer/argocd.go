@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -204,6 +205,7 @@ func (r *argoReader) releases() error {
 	r.model.Clusters = slices.Collect(maps.Values(r.clusters))
 	for _, c := range r.model.Clusters {
 		for _, one := range c.Releases {
+			one.useHelmName(c.Releases)
 			one.Unproven = cmp.Or(one.Unproven, r.changed[one.Origin])
 		}
 	}
@@ -239,8 +241,12 @@ func (r *argoReader) add(a *app, c *Cluster) error {
 		}
 		for _, one := range made {
 			r.ownership(a, one)
+			name := one.Name
+			for i := 2; hasName(out, one.Name); i++ {
+				one.Name, one.helmName = fmt.Sprintf("%.50s-%d", name, i), cmp.Or(one.helmName, name)
+			}
+			out = append(out, one)
 		}
-		out = append(out, made...)
 	}
 	for _, one := range out {
 		isSame := func(other *Release) bool { return other.Name == one.Name }

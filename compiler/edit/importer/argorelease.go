@@ -143,6 +143,23 @@ func (r *argoReader) fill(s *appSource) ([]*Release, error) {
 	return r.directoryReleases(s, dir, out)
 }
 
+// hasName reports whether one of the releases has a name.
+func hasName(releases []*Release, name string) bool {
+	return slices.ContainsFunc(releases, func(r *Release) bool { return r.Name == name })
+}
+
+// useHelmName gives a release with a chart, which may print its name, the name of Argo CD if none of
+// the cluster has it.
+func (r *Release) useHelmName(others []*Release) {
+	switch {
+	case r.Chart == nil || r.helmName == "":
+	case r.helmName == nameOf(r.helmName) && !hasName(others, r.helmName):
+		r.Name = r.helmName
+	default:
+		r.Unproven = cmp.Or(r.Unproven, "Argo CD calls this release "+r.helmName)
+	}
+}
+
 // isEmpty reports whether the kustomization of a directory has nothing to apply.
 func (r *argoReader) isEmpty(dir string) bool {
 	var content map[string]any

@@ -26,7 +26,7 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 		out.Name = nameOf(releaseOf(s)) // charts print it
 	}
 	if out.Name != releaseOf(s) {
-		out.Unproven = "Argo CD calls this release " + releaseOf(s)
+		out.helmName = releaseOf(s)
 	}
 	out.SkipCRDs = isTrueAt(helm, "skipCrds")
 	out.Target.Namespace = textAt(helm, "namespace")

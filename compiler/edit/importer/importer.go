@@ -183,6 +183,7 @@ type Release struct {
 	Unproven       string                       // why the expected objects are unknown; empty when they are known
 	LeftOut        bool                         // whether a dropped release is not a fault
 
+	helmName  string         // that Argo CD gives to a release with another name; empty for others
 	expected  *expectation   // the objects that the tool makes; nil before the first proof
 	open      map[string]any // waivers for values, which the proof finds
 	random    map[string]any // nondeterministic fields, which the proof finds
