@@ -63,31 +63,37 @@ func (s *fluxState) leaveOut(o *fluxObject, release string, err error) {
 // helmName returns the name that helm-controller gives to the release.
 func helmName(o *fluxObject) string {
 	if name := textAt(o.content, "spec", "releaseName"); name != "" {
-		return name
+		return shortenedName(name)
 	}
 	if ns := textAt(o.content, "spec", "targetNamespace"); ns != "" {
-		return ns + "-" + o.name()
+		return shortenedName(ns + "-" + o.name())
 	}
-	return o.name()
+	return shortenedName(o.name())
+}
+
+// shortenedName returns a name that is too long for Helm as helm-controller shortens it: its first
+// 40 characters and 12 of its SHA-256.
+func shortenedName(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return fmt.Sprintf("%.40s-%.12s", name, digest([]byte(name)))
 }
 
 // uniqueName returns the name of a release in the fleet, which differs from that of Helm
 // when another release of the cluster has it.
 func (s *fluxState) uniqueName(o *fluxObject, name, namespace string) string {
 	unique := name
-	if len(unique) > maxName {
-		unique = strings.TrimRight(unique[:maxName], "-")
-	}
 	if s.taken[unique] {
-		unique = name + "-" + namespace
+		unique = shortenedName(name + "-" + namespace)
 	}
 	for i := 2; s.taken[unique]; i++ {
-		unique = fmt.Sprintf("%s-%s-%d", name, namespace, i)
+		unique = shortenedName(fmt.Sprintf("%s-%s-%d", name, namespace, i))
 	}
 	if unique != name {
 		s.model.Note(Note{
 			Pos: s.at(o), Doc: o.title(), Field: "spec.releaseName",
-			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster and have at most 53 characters: objects that are named after the release get other names",
+			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster: objects that are named after the release get other names",
 		})
 	}
 	s.taken[unique] = true
