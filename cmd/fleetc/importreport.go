@@ -75,7 +75,7 @@ func (p *importPrinter) text() {
 	for _, proof := range p.r.Proofs {
 		for i, d := range proof.Differences {
 			if i == 0 {
-				fmt.Fprintf(p.w, "\n%s: release %s differs in %s\n", proof.At, proof.Release, proof.Cluster)
+				fmt.Fprintf(p.w, "\n%s: release %s differs in %s\n", cmp.Or(proof.At, proof.Origin), proof.Release, proof.Cluster)
 			}
 			fmt.Fprintf(p.w, "    %s\n", d)
 		}

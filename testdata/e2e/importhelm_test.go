@@ -79,7 +79,7 @@ func TestImportHelm(t *testing.T) {
 }
 
 // A chart with dependencies, which Helm does not store, must be given. A release that
-// is not deployed, or has another name than its chart can have, is listed.
+// is not deployed, has the name of another one, or differs from its record is listed.
 func TestImportHelmIncomplete(t *testing.T) {
 	p := newImport(t)
 	p.write("installed/all/Chart.yaml", "apiVersion: v2\nname: all\nversion: 2.0.0\ndependencies: [{name: web, version: 1.2.0, repository: \"\"}]\n")
@@ -93,6 +93,22 @@ func TestImportHelmIncomplete(t *testing.T) {
 	p.kubectl("one", "-n", "app", "label", "secret", "sh.helm.release.v1.web.v1", "status=failed", "--overwrite")
 	p.fleetc("import", "helm", "--context", p.context("one")).exits(p, 2).says(p, "the chart all@2.0.0 cannot be fetched", "hint: pass a copy with --chart all=DIR or --charts DIR")
 	p.fleetc("import", "helm", "--context", p.context("one"), "--charts", "installed").ok(p).says(p, `^prod/one +all +3 +equal bytes`, "^1 release in 1 cluster", "HelmRelease app/web: its last revision is failed: install it, or write the release by hand")
+
+	p.write("installed/own/Chart.yaml", "apiVersion: v2\nname: own\nversion: 1.0.0\n")
+	p.write("installed/own/templates/own.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {revision: {{ .Release.Revision | quote }}}\n")
+	own := filepath.Join(p.dir, "installed/own")
+	p.helm("one", "install", "own", own)
+	p.helm("one", "install", "own", own, "--namespace", "default")
+	p.helm("one", "install", "upgraded", own)
+	p.helm("one", "upgrade", "upgraded", own)
+	p.fleetc("import", "helm", "--context", p.context("one"), "--charts", "installed").exits(p, 1).says(p,
+		"^prod/one +app-own +1 +unproven +another namespace has a release of this name, and Helm calls this one own$",
+		"HelmRelease default/own: the release is called default-own in the fleet, because names are unique in a cluster",
+		"^HelmRelease app/upgraded: release upgraded differs in prod/one$")
+	p.helm("one", "uninstall", "own")
+	p.helm("one", "uninstall", "own", "--namespace", "default")
+	p.helm("one", "uninstall", "upgraded")
+
 	p.fleetc("import", "helm", "--context", p.context("one"), "--context", "again="+p.clusters["one"].Context).exits(p, 2).says(p, "lead to the same cluster")
 	p.fleetc("import", "helm").exits(p, 2).says(p, "no context is named", "hint: write --context CONTEXT")
 	p.fleetc("import", "helm", "--context", "nowhere").exits(p, 2).says(p, "nowhere")

@@ -140,6 +140,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 		if names[d.Name] > 1 {
 			release.Name = d.Namespace + "-" + d.Name
 			release.Unproven = "another namespace has a release of this name, and Helm calls this one " + d.Name
+			note("the release is called " + release.Name + " in the fleet, because names are unique in a cluster: objects that are named after the release get other names")
 		}
 		source, err := r.source(ctx, d)
 		if err != nil {
