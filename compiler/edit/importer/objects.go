@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -93,11 +94,13 @@ func objectOf(document *yaml.Node) (*unstructured.Unstructured, error) {
 	return o, err
 }
 
-// SetObjects sets the objects of a release, with a distinct key for each. A release without
-// a namespace gets the most frequent one of its objects, or default.
+// SetObjects sets the objects of a release, with a distinct key for each. A release without a
+// namespace gets default when one of its objects has none, as kubectl applies it, and otherwise
+// the most frequent one of its objects.
 func (r *Release) SetObjects(nodes []*Node) {
 	keys := map[string]bool{}
 	namespaces := map[string]int{}
+	isDefault := false
 	r.Objects = make([]Field, len(nodes))
 	for i, o := range nodes {
 		kind, name, namespace := o.Text("kind"), o.Text("metadata", "name"), o.Text("metadata", "namespace")
@@ -110,6 +113,7 @@ func (r *Release) SetObjects(nodes []*Node) {
 		}
 		keys[key] = true
 		namespaces[namespace]++
+		isDefault = isDefault || namespace == "" && mayBeNamespaced(schema.FromAPIVersionAndKind(o.Text("apiVersion"), kind))
 		r.Objects[i] = Field{key, o}
 	}
 	if r.Namespace != "" {
@@ -118,7 +122,7 @@ func (r *Release) SetObjects(nodes []*Node) {
 	r.Namespace = "default"
 	most := 0
 	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
-		if name != "" && namespaces[name] > most {
+		if name != "" && namespaces[name] > most && !isDefault {
 			r.Namespace, most = name, namespaces[name]
 		}
 	}

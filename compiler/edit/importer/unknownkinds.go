@@ -45,6 +45,17 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 	return out
 }
 
+// mayBeNamespaced reports whether objects of a kind have a namespace, as far as it is known: a
+// kind of a CRD may have one.
+func mayBeNamespaced(gvk schema.GroupVersionKind) bool {
+	for _, v := range kube.Versions() {
+		if k, isServed := v.Kind(gvk); isServed {
+			return k.Namespaced
+		}
+	}
+	return !isClusterWide(gvk.GroupKind())
+}
+
 // isClusterWide reports whether the name of a kind says that its objects have no
 // namespace. Kustomizations set a namespace for them, too, which a cluster ignores.
 func isClusterWide(kind schema.GroupKind) bool {
