@@ -140,3 +140,18 @@ func TestImportHelmRepository(t *testing.T) {
 		t.Errorf("the chart is not restored from the record:\n%s", got)
 	}
 }
+
+// After an upgrade with --reuse-values, Helm stores the values in the chart too. The restored
+// chart does not have secrets among them.
+func TestImportHelmReusedValues(t *testing.T) {
+	p := newImport(t)
+	web := filepath.Join(p.dir, "installed/web")
+	p.helm("two", "upgrade", "extra", web, "--reuse-values", "--set", "replicas=2")
+	p.fleetc("import", "helm", "--context", p.context("two")).ok(p).says(p, `^prod/two +extra +3 +equal bytes`, "HelmRelease app/extra password: a Secret has this value")
+	out, _ := exec.Command("grep", "-rl", "correct-horse", filepath.Join(p.dir, "environments"), filepath.Join(p.dir, "charts")).Output()
+	if got := strings.TrimSpace(string(out)); got != filepath.Join(p.dir, "environments/app.cue") {
+		t.Errorf("the password is in the files:\n%s", got)
+	}
+	p.helm("two", "upgrade", "extra", web, "--reuse-values", "--set", "password=battery")
+	p.fleetc("import", "helm", "--context", p.context("two")).ok(p).says(p, "HelmRelease app/extra password: a Secret has this value, and the values.yaml of the stored chart has another one")
+}

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -142,19 +145,20 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 			release.Unproven = "another namespace has a release of this name, and Helm calls this one " + d.Name
 			note("the release is called " + release.Name + " in the fleet, because names are unique in a cluster: objects that are named after the release get other names")
 		}
+		r.noteSecrets(title, d)
 		source, err := r.source(ctx, d)
 		if err != nil {
 			return nil, err
 		}
 		release.Chart = source
-		r.noteSecrets(title, d)
 		out.Releases = append(out.Releases, release)
 	}
 	return out, nil
 }
 
 // noteSecrets adds a note for each value of a release that is also the value of a Secret
-// which Helm rendered: the fleet's files have it in plain text.
+// which Helm rendered: the fleet's files have it in plain text. After helm upgrade
+// --reuse-values, the values.yaml of the stored chart has it too, from where it is removed.
 func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 	secret := map[string]bool{}
 	for _, o := range d.Objects {
@@ -166,14 +170,35 @@ func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 			secret[text] = true
 		}
 	}
+	values := map[string]string{} // of secrets, by path
+	note := func(path []string, do string) {
+		r.model.Mistakes = append(r.model.Mistakes, Note{Doc: title, Field: strings.Join(path, "."), Do: do + ": keep it elsewhere, see docs/secrets.md"})
+	}
 	mapLeaves(d.Values, nil, func(path []string, leaf any) any {
 		if text, ok := leaf.(string); ok && text != "" && secret[text] {
-			r.model.Mistakes = append(r.model.Mistakes, Note{
-				Doc: title, Field: strings.Join(path, "."), Do: "a Secret has this value, which is readable in the fleet now: keep it elsewhere, see docs/secrets.md",
-			})
+			values[fleet.FieldText(path)] = text
+			note(path, "a Secret has this value, which is readable in the fleet now")
 		}
 		return leaf
 	})
+	i := slices.IndexFunc(d.Chart.Files, func(f fleet.File) bool { return f.Name == "values.yaml" })
+	var defaults map[string]any
+	if len(values) == 0 || i < 0 || yaml.Unmarshal(d.Chart.Files[i].Data, &defaults) != nil {
+		return
+	}
+	own := mapLeaves(defaults, nil, func(path []string, leaf any) any {
+		switch value := values[fleet.FieldText(path)]; {
+		case value == "" || leaf == "" || leaf == nil:
+		case leaf == value:
+			return ""
+		default:
+			note(path, "a Secret has this value, and the values.yaml of the stored chart has another one, which is a secret too if --reuse-values brought it")
+		}
+		return leaf
+	})
+	if text, err := yaml.Marshal(own); err == nil {
+		d.Chart.Files[i].Data = text
+	}
 }
 
 // source returns where the chart of a release comes from: the first repository with the
