@@ -154,6 +154,8 @@ type Cluster struct {
 	Render func(ctx context.Context, apis []string) (map[string][]fleet.Object, error)
 
 	apis       []fleet.API       // kinds without a CRD, which the proof finds
+	declared   []fleet.API       // cluster.apis of files that the import does not write
+	guesses    map[bool][]string // those of apis whose scope is guessed, by whether they are namespaced
 	references map[string]string // references to secrets in the compiled fleet, by name
 }
 

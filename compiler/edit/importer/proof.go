@@ -171,6 +171,7 @@ type clusterProof struct {
 // run compares all releases of the cluster.
 func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
 	if slices.ContainsFunc(p.model.Releases, func(r *Release) bool { return r.expected == nil }) {
+		p.model.declared = p.cluster.APIs
 		if err := p.expect(ctx, p.charts, &validate.Checker{}, p.model); err != nil {
 			return false, err
 		}

@@ -103,16 +103,24 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 		return nil, err
 	}
 	w.noteHooks()
+	w.noteGuesses()
 	report.describe(model, plan, w.place)
-	for name, data := range w.files {
-		if strings.HasPrefix(name, "environments/") && !strings.HasPrefix(name, "environments/charts/") {
-			report.CUELines += bytes.Count(data, []byte("\n"))
-		}
-	}
+	report.CUELines = w.cueLines()
 	if opts.DryRun {
 		return report, nil
 	}
 	return report, w.commit(plan)
+}
+
+// cueLines returns the number of lines in the files of layers.
+func (w *work) cueLines() int {
+	n := 0
+	for name, data := range w.files {
+		if strings.HasPrefix(name, "environments/") && !strings.HasPrefix(name, "environments/charts/") {
+			n += bytes.Count(data, []byte("\n"))
+		}
+	}
+	return n
 }
 
 // compiler returns a compiler of another directory.

@@ -2,11 +2,13 @@ package importer
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
@@ -23,6 +25,7 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 		}
 	}
 	scopes := map[schema.GroupVersionKind]bool{} // whether objects have a namespace
+	shown := map[schema.GroupVersionKind]bool{}  // whether the scope is not a guess
 	for _, r := range c.Releases {
 		// Charts and Argo CD leave the namespace out where it is that of the release.
 		inRelease := r.Chart != nil || w.model.Tool == "argocd"
@@ -31,18 +34,47 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 			if known[gvk.GroupKind()] || kube.HasKind(gvk.GroupKind()) || o.GetAPIVersion() == "" {
 				continue
 			}
-			scopes[gvk] = scopes[gvk] || !isClusterWide(gvk.GroupKind()) && (inRelease || o.GetNamespace() != "")
+			isCommon := slices.Contains(kube.CustomKinds(gvk.Group), gvk.Kind)
+			scopes[gvk] = scopes[gvk] || !isClusterWide(gvk.GroupKind()) && (inRelease || isCommon || o.GetNamespace() != "")
+			// A kustomization can set the namespace of any object.
+			shown[gvk] = shown[gvk] || isCommon || r.Chart != nil && o.GetNamespace() != ""
 		}
 	}
 	var out []fleet.API
+	c.guesses = map[bool][]string{}
 	for gvk, namespaced := range scopes {
 		version, kind := gvk.ToAPIVersionAndKind()
+		for _, a := range c.declared {
+			if a.APIVersion == version && a.Kind == kind {
+				namespaced, shown[gvk] = a.Namespaced, true
+			}
+		}
 		out = append(out, fleet.API{APIVersion: version, Kind: kind, Namespaced: namespaced})
+		if !shown[gvk] {
+			c.guesses[namespaced] = append(c.guesses[namespaced], gvk.GroupKind().String())
+		}
 	}
 	slices.SortFunc(out, func(a, b fleet.API) int {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind))
 	})
 	return out
+}
+
+// noteGuesses notes the kinds of which the import guesses whether their objects have a namespace.
+func (w *work) noteGuesses() {
+	for _, c := range w.model.Clusters {
+		file := filepath.ToSlash(filepath.Join(w.root, "environments", c.ID, "cluster.cue"))
+		for isNamespaced, kinds := range c.guesses {
+			guess, other := "no namespace", "Namespaced"
+			if isNamespaced {
+				guess, other = "a namespace", "Cluster"
+			}
+			w.model.Note(Note{
+				Pos: diag.Pos{File: file}, Doc: "cluster", Field: "apis",
+				Do: "no release has the CRDs of these kinds, and the import guesses that their objects have " + guess + ": change a kind to " + other + " if this is wrong: " + strings.Join(diag.Distinct(kinds), ", "),
+			})
+		}
+	}
 }
 
 // mayBeNamespaced reports whether objects of a kind have a namespace, as far as it is known: a
