@@ -102,7 +102,7 @@ func TestImportHelmIncomplete(t *testing.T) {
 	p.helm("one", "install", "upgraded", own)
 	p.helm("one", "upgrade", "upgraded", own)
 	p.fleetc("import", "helm", "--context", p.context("one"), "--charts", "installed").exits(p, 1).says(p,
-		"^prod/one +app-own +1 +unproven +another namespace has a release of this name, and Helm calls this one own$",
+		"^prod/one +app-own +1 +unproven +another release has this name, and Helm calls this one own$",
 		"HelmRelease default/own: the release is called default-own in the fleet, because names are unique in a cluster",
 		"^HelmRelease app/upgraded: release upgraded differs in prod/one$")
 	p.helm("one", "uninstall", "own")
@@ -110,6 +110,10 @@ func TestImportHelmIncomplete(t *testing.T) {
 	p.helm("one", "uninstall", "upgraded")
 
 	p.fleetc("import", "helm", "--context", p.context("one"), "--context", "again="+p.clusters["one"].Context).exits(p, 2).says(p, "lead to the same cluster")
+	p.helm("one", "install", "web.example.com", filepath.Join(p.dir, "installed/web"))
+	p.helm("one", "install", "web-example-com", filepath.Join(p.dir, "installed/web"))
+	p.fleetc("import", "helm", "--context", p.context("one"), "--charts", "installed").exits(p, 1).says(p, `^prod/one +all +3 +equal bytes`,
+		`^prod/one +app-web-example-com +2 +unproven`, `^prod/one +app-web-example-com-2 +2 +unproven .*Helm calls this one web.example.com$`)
 	p.fleetc("import", "helm").exits(p, 2).says(p, "no context is named", "hint: write --context CONTEXT")
 	p.fleetc("import", "helm", "--context", "nowhere").exits(p, 2).says(p, "nowhere")
 	p.kubectl("one", "-n", "app", "patch", "secret", "sh.helm.release.v1.all.v1", "--type=merge", "-p", `{"data":{"release":"eA=="}}`)

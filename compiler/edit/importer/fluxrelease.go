@@ -84,8 +84,9 @@ func shortenedName(name string) string {
 }
 
 // uniqueName returns the name of a release in the fleet, which differs from that of Helm
-// when another release of the cluster has it.
-func (s *fluxState) uniqueName(o *fluxObject, name, namespace string) string {
+// when another release of the cluster has it, or when it has dots.
+func (s *fluxState) uniqueName(o *fluxObject, of, namespace string) string {
+	name := strings.ReplaceAll(of, ".", "-")
 	unique := name
 	if s.taken[unique] {
 		unique = shortenedName(name + "-" + namespace)
@@ -93,10 +94,10 @@ func (s *fluxState) uniqueName(o *fluxObject, name, namespace string) string {
 	for i := 2; s.taken[unique]; i++ {
 		unique = shortenedName(fmt.Sprintf("%s-%s-%d", name, namespace, i))
 	}
-	if unique != name {
+	if unique != of {
 		s.model.Note(Note{
 			Pos: s.at(o), Doc: o.title(), Field: "spec.releaseName",
-			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster: objects that are named after the release get other names",
+			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster and have no dots: objects that are named after the release get other names",
 		})
 	}
 	s.taken[unique] = true

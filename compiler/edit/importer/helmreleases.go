@@ -119,7 +119,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 	out := &Cluster{ID: c.ID, ApplyOnly: true, Context: c.Source, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
 	names := map[string]int{}
 	for _, d := range l.releases {
-		names[d.Name]++
+		names[nameOf(d.Name)]++
 	}
 	for i := range l.releases {
 		d := &l.releases[i]
@@ -137,13 +137,22 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 		}
 		r.model.Documents++
 		release := &Release{
-			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: nodeOf(d.Values, nil),
+			Name: nameOf(d.Name), Namespace: d.Namespace, Origin: title, Values: nodeOf(d.Values, nil),
 			Stored: d.Objects,
 		}
-		if names[d.Name] > 1 {
-			release.Name = d.Namespace + "-" + d.Name
-			release.Unproven = "another namespace has a release of this name, and Helm calls this one " + d.Name
-			note("the release is called " + release.Name + " in the fleet, because names are unique in a cluster: objects that are named after the release get other names")
+		if release.Name != d.Name {
+			release.Unproven = "Helm calls this release " + d.Name
+		}
+		if names[nameOf(d.Name)] > 1 {
+			release.Name = d.Namespace + "-" + release.Name
+			release.Unproven = "another release has this name, and Helm calls this one " + d.Name
+		}
+		base := release.Name
+		for n := 2; slices.ContainsFunc(out.Releases, func(o *Release) bool { return o.Name == release.Name }); n++ {
+			release.Name = fmt.Sprintf("%s-%d", base, n)
+		}
+		if release.Name != d.Name {
+			note("the release is called " + release.Name + " in the fleet, because names are unique in a cluster and have no dots: objects that are named after the release get other names")
 		}
 		r.noteSecrets(title, d)
 		source, err := r.source(ctx, d)

@@ -273,7 +273,7 @@ func (p *clusterProof) addOptional(r *Release, fr *fleet.Release, objs []fleet.O
 // storedDifferences returns the differences between the objects that the tool stored
 // and those that the engine renders, without hooks and the crds directory.
 func storedDifferences(r *Release, want *expectation) []string {
-	if r.Stored == nil {
+	if r.Stored == nil || r.Unproven != "" {
 		return nil
 	}
 	var stored []fleet.Object

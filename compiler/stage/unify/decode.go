@@ -107,7 +107,7 @@ func checkReleaseName(name string, pos diag.Pos, path string) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodeReleaseName,
-		At:   []diag.Pos{pos}, Path: path, Msg: fmt.Sprintf("%q is not a valid release name in Helm", name),
+		At:   []diag.Pos{pos}, Path: path, Msg: fmt.Sprintf("%q is not a valid release name", name),
 		Hint: fmt.Sprintf("use at most %d lower-case letters and digits, with dashes between them", maxReleaseName),
 	}
 }

@@ -405,7 +405,7 @@ environments/fleet.cue:2:16: releases.a.values.x: invalid value 1: it must be >=
 		{"release name", `
 -- root.cue --
 releases: "My_App": {namespace: "n", objects: [#cm]}`, `
-environments/fleet.cue:2:11: releases.My_App: "My_App" is not a valid release name in Helm [FL1114]
+environments/fleet.cue:2:11: releases.My_App: "My_App" is not a valid release name [FL1114]
     hint: use at most 53 lower-case letters and digits, with dashes between them
     in prod/eu
 `},
