@@ -163,13 +163,19 @@ func (x *explanation) relativeImport(m []string) {
 	x.Hint = `write import "` + x.module() + "/environments/" + strings.TrimLeft(m[1], "./") + `"`
 }
 
-// tooLarge explains a file that is not read.
-func (x *explanation) tooLarge(m []string) {
+// unread explains a file that is not read.
+func (x *explanation) unread(m []string) {
 	name := m[1]
 	if rel, err := filepath.Rel(x.root, name); err == nil && filepath.IsLocal(rel) {
 		name = filepath.ToSlash(rel)
 	}
 	x.Msg, x.Hint = "the file "+name+" "+m[2], "split it"
+	if x.Code == CodeOutsideFleet {
+		x.Hint = "replace it with a file"
+	}
+	if name == "" { // it is in the layer
+		x.Msg = "this " + m[2]
+	}
 }
 
 // notFetched matches the reason why a module of cue.mod/module.cue cannot be fetched.

@@ -79,8 +79,18 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 // nested brackets.
 const maxChain = 10_000
 
-// parseFile parses a CUE file. It returns an error for a file that is too large or not
-// UTF-8, and for an expression with a chain that is too long.
+// parserOf returns the function that parses the CUE files of a fleet. It returns an error for
+// a file that is a link out of the fleet, too large or not UTF-8, and for an expression with a
+// chain that is too long.
+func parserOf(root string) func(string, any, parser.Config) (*ast.File, error) {
+	return func(name string, src any, config parser.Config) (*ast.File, error) {
+		if err := checkLink(root, name); err != nil {
+			return nil, errors.Newf(token.NewFile(name, -1, 0).Pos(0, token.NoRelPos), "%s", outsideFault(diag.Pos{}, "this", err).Msg)
+		}
+		return parseFile(name, src, config)
+	}
+}
+
 func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
 	if text, ok := src.([]byte); ok && len(text) > maxSource {
 		return nil, errors.Newf(token.NewFile(name, -1, len(text)).Pos(0, token.NoRelPos), "%s", tooLarge)

@@ -142,17 +142,39 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 	return facts
 }
 
-// links reports a source file and the files that it embeds if they are links out of the
-// fleet or into a .git directory, because CUE follows links.
+// checkLink returns an error for a file of the fleet that is a link out of it or into a .git
+// directory, because CUE follows links. A directory of the repository may replace a module: its
+// links may lead to other files of the repository. Other modules have no links.
+func checkLink(root, name string) error {
+	rel, err := filepath.Rel(root, name)
+	if err == nil && !filepath.IsLocal(rel) {
+		if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return nil
+		}
+		root = git.Top(root)
+		rel, err = filepath.Rel(root, name)
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	_, err = git.ResolveLink(tree, filepath.ToSlash(rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a package that fleetc embeds, or an unsaved file
+	}
+	return err
+}
+
+// links reports the files that a file embeds if they are links out of the fleet or into a .git
+// directory, because CUE follows links.
 func (r *factReader) links(file *ast.File, embeds []diag.EmbeddedFile) (faults diag.List) {
 	name, err := filepath.Rel(r.root, file.Filename)
 	if err != nil || !filepath.IsLocal(name) {
 		return moduleLinks(r.top, r.whole, file, diag.CUEPos(r.root, file.Pos()).File) // of another module
-	}
-	// A missing file is a package that fleetc embeds.
-	if _, err := git.ResolveLink(r.tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		faults.Add(outsideFault(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
-		return faults
 	}
 	for _, e := range embeds {
 		if _, err := git.ResolveLink(r.tree, e.Name); err != nil {
@@ -211,7 +233,7 @@ func ReadPackage(dir, name string) (root string, in *build.Instance, err error) 
 	if err != nil {
 		return "", nil, err
 	}
-	config := &load.Config{Dir: root, ModuleRoot: root, Package: "*", Overlay: overlay, ParseFile: parseFile}
+	config := &load.Config{Dir: root, ModuleRoot: root, Package: "*", Overlay: overlay, ParseFile: parserOf(root)}
 	if info, err := os.Stat(abs); err != nil {
 		return "", nil, err
 	} else if info.IsDir() {

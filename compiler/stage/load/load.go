@@ -223,7 +223,7 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 		args[i] = "./" + d + ":" + pkg // without the package, CUE takes a name with a dot for a file
 	}
 	config := func() *load.Config {
-		return &load.Config{Dir: root, ModuleRoot: root, Package: pkg, Overlay: overlay, ParseFile: parseFile}
+		return &load.Config{Dir: root, ModuleRoot: root, Package: pkg, Overlay: overlay, ParseFile: parserOf(root)}
 	}
 	instances := load.Instances(args, config())
 	if len(instances) == len(dirs) {

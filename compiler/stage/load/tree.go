@@ -149,6 +149,7 @@ func (t *tree) link(root, rel, name string, edits Edits) error {
 	case path.Ext(name) != ".cue":
 		return nil
 	case err != nil || !filepath.IsLocal(inside) || !info.Mode().IsRegular():
+		t.unloadable[path.Dir(rel)] = true
 		return refuse("this symbolic link points outside of the fleet's directory", "replace it with a file")
 	}
 	return t.add(root, rel, edits)
