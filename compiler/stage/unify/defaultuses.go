@@ -60,9 +60,15 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster, in *build.Instance) {
 			}
 		}
 	}
+	unselected := w.unselected(c)
+	for _, o := range slices.Concat(w.overridden, unselected, w.unread) {
+		if !w.used[o.Pos] && reads().readsDefault(e.root, &o) {
+			w.used[o.Pos] = true
+		}
+	}
 	c.Defaults.Used = fleet.NewPosSet(slices.Collect(maps.Keys(w.used)))
 	c.Defaults.Overridden = w.sorted(w.overridden)
-	c.Defaults.Unselected = w.sorted(w.unselected(c))
+	c.Defaults.Unselected = w.sorted(unselected)
 	c.Defaults.Unread = w.sorted(w.unread)
 }
 

@@ -6,8 +6,10 @@ import (
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // valueReads are the names with which the files of a cluster refer to fields. They are more
@@ -17,11 +19,16 @@ type valueReads struct {
 	whole  map[string]bool // the last names of references, whose fields are read, too
 	values map[string]bool // names behind values
 	loops  map[string]bool // variables of loops over releases
+
+	// defaults are references to defaults: the release, "" if it is not known, the layer and the
+	// path; the last ones may be missing.
+	defaults [][]string
+	fields   map[token.Pos]bool // the values of fields to which names refer
 }
 
 // readsOf returns the names in references of the files of a cluster and its imports.
 func readsOf(in *build.Instance) *valueReads {
-	r := &valueReads{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	r := &valueReads{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, nil, map[token.Pos]bool{}}
 	for _, of := range append(in.Dependencies(), in) {
 		for _, f := range of.Files {
 			r.visit(f)
@@ -54,33 +61,46 @@ func (r *valueReads) visit(n ast.Node) {
 			if name := r.reference(x.(ast.Expr)); name != "" {
 				r.whole[name] = true
 			}
+			r.addDefaults(x.(ast.Expr))
 			return false
 		}
 		return true
 	}, nil)
 }
 
-// reference adds the names of a reference and returns its last name; none if it ends with a
-// computed index.
-func (r *valueReads) reference(x ast.Expr) string {
-	var name string
-	var from ast.Expr
+// selected returns the last name of a reference and the expression before it; no name for a
+// computed index. ok is false for other expressions.
+func selected(x ast.Expr) (name string, from ast.Expr, ok bool) {
 	switch x := x.(type) {
 	case *ast.Ident:
-		name = x.Name
+		return x.Name, nil, true
 	case *ast.SelectorExpr:
 		name, _, _ = ast.LabelName(x.Sel)
-		from = x.X
+		return name, x.X, true
 	case *ast.IndexExpr:
 		if lit, ok := x.Index.(*ast.BasicLit); ok {
 			name, _, _ = ast.LabelName(lit)
-		} else {
-			r.visit(x.Index)
 		}
-		from = x.X
-	default:
+		return name, x.X, true
+	}
+	return "", nil, false
+}
+
+// reference adds the names of a reference and returns its last name; none if it ends with a
+// computed index.
+func (r *valueReads) reference(x ast.Expr) string {
+	name, from, ok := selected(x)
+	if !ok {
 		r.visit(x)
 		return ""
+	}
+	switch x := x.(type) {
+	case *ast.IndexExpr:
+		r.visit(x.Index)
+	case *ast.Ident:
+		if x.Node != nil {
+			r.fields[x.Node.Pos()] = true
+		}
 	}
 	r.names[name] = true
 	if from == nil {
@@ -94,6 +114,42 @@ func (r *valueReads) reference(x ast.Expr) string {
 		r.values[name] = true
 	}
 	return name
+}
+
+// addDefaults adds a reference to a default, or to a map of them. It ends at a computed index.
+func (r *valueReads) addDefaults(x ast.Expr) {
+	var path []string
+	for x != nil {
+		name, from, _ := selected(x)
+		switch {
+		case name == "":
+			path = nil
+		case name == "defaults":
+			release := ""
+			if id, chain := selectorChain(from); id != nil && id.Name == "releases" && len(chain) == 1 {
+				release = chain[0]
+			}
+			r.defaults = append(r.defaults, append([]string{release}, path...))
+			return
+		default:
+			path = slices.Insert(path, 0, name)
+		}
+		x = from
+	}
+}
+
+// readsDefault reports whether a file may refer to a default, or to a map that has it.
+func (r *valueReads) readsDefault(root string, d *fleet.OverriddenDefault) bool {
+	for pos := range r.fields {
+		if pos.Line() == d.Pos.Line && diag.CUEPos(root, pos) == d.Pos {
+			return true
+		}
+	}
+	path := slices.Concat([]string{d.Release, d.Layer}, d.Path)
+	return slices.ContainsFunc(r.defaults, func(read []string) bool {
+		n := min(len(read), len(path))
+		return (read[0] == "" || read[0] == d.Release) && slices.Equal(read[1:n], path[1:n])
+	})
 }
 
 // lastName returns the last name of a reference with its chain of selectors.
