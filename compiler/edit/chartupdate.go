@@ -179,12 +179,15 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 			return pin.Ref == r.Chart && pin.Version == wanted.Version && pin.Ref.Digest != wanted.Ref.Digest
 		})
 	}
-	releases := map[string]bool{}
+	users := map[string]map[string]bool{} // clusters of the layer by the name of a release of the package
 	for _, c := range f.Clusters {
 		isIn := fleet.IsWithin("environments/"+c.ID, layer.Dir)
 		for _, r := range p.uses(c) {
 			if isIn {
-				releases[r.Name] = true
+				if users[r.Name] == nil {
+					users[r.Name] = map[string]bool{}
+				}
+				users[r.Name][c.ID] = true
 			} else if isReplaced(r) {
 				return &diag.Diag{
 					Code: diag.CodeNoVersion, At: []diag.Pos{{File: p.pkg.File}},
@@ -194,16 +197,22 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 			}
 		}
 	}
-	if len(releases) == 0 {
+	if len(users) == 0 {
 		return &diag.Diag{
 			Code: diag.CodeNothingToUpdate,
 			At:   []diag.Pos{{File: layer.Dir}}, Msg: "no cluster of this layer has a release of the package " + p.pkg.Name,
 			Hint: "name another layer with --in",
 		}
 	}
-	for _, release := range slices.Sorted(maps.Keys(releases)) {
-		if _, err := load.SetVersion(p.root, layer, release, wanted.Version, p.edits); err != nil {
+	for _, release := range slices.Sorted(maps.Keys(users)) {
+		layers, err := topmostLayers(p.root, f, layer, func(c *fleet.Cluster) bool { return users[release][c.ID] })
+		if err != nil {
 			return err
+		}
+		for _, l := range layers {
+			if _, err := load.SetVersion(p.root, l, release, wanted.Version, p.edits); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
