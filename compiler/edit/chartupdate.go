@@ -215,6 +215,7 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 			}
 		}
 	}
+	p.selections = append(p.selections, selection{f, wanted.Version, users})
 	return nil
 }
 

@@ -29,6 +29,8 @@ type pinning struct {
 	versions []chart.Resolution // after the edit; the first one is the default of releases
 	edits    load.Edits         // of the package's file and of layers
 	unpinned error              // why a document that a schema refers to could not be pinned; nil when all are pinned
+
+	selections []selection // in layers
 }
 
 // addExisting adds the existing versions of the package. It skips a version with the name of
@@ -76,6 +78,9 @@ func writePins(ctx context.Context, pins ...*pinning) (after compiler.Evaluation
 		after = pins[0].evaluate(ctx)
 	}
 	for _, p := range pins {
+		if err := p.checkSelections(after); err != nil {
+			return after, err
+		}
 		if p.removeUnused(after); ctx.Err() != nil {
 			return after, ctx.Err()
 		}
