@@ -3,7 +3,9 @@ package edit
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,7 +48,18 @@ type LineEdit struct {
 // applyOperations applies operations to the files of the fleet. Later lines come first, so that
 // positions stay valid.
 func applyOperations(root string, operations []operation) (load.Edits, []LineEdit, error) {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tree.Close()
 	operations = slices.Clone(operations)
+	for i := range operations {
+		at := &operations[i].at
+		if file, err := linkTarget(tree, filepath.FromSlash(at.File)); err == nil && at.Line > 0 {
+			at.File = filepath.ToSlash(file) // clusters may share it
+		}
+	}
 	slices.SortStableFunc(operations, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(boolInt(a.kind == setInLayer), boolInt(b.kind == setInLayer)), cmp.Compare(a.at.File, b.at.File),
 			cmp.Compare(b.at.Line, a.at.Line), cmp.Compare(b.at.Col, a.at.Col), cmp.Compare(a.kind, b.kind), cmp.Compare(a.layerDir, b.layerDir), cmp.Compare(a.path, b.path))

@@ -97,15 +97,18 @@ func SetValue(root string, layer fleet.Layer, path []string, value string, edits
 		return "", err
 	}
 	var best fieldMatch
-	for _, name := range t.files[layer.Dir] {
-		file := layer.Dir + "/" + name
+	files := diag.Each(t.files[layer.Dir], func(name string) string { return layer.Dir + "/" + name })
+	isLink := func(name string) bool { return t.links[name] != "" }
+	for _, name := range slices.Concat(diag.Filter(files, func(name string) bool { return !isLink(name) }), diag.Filter(files, isLink)) {
+		file := cmp.Or(t.links[name], name)
 		text, parsed, err := edits.parse(root, file)
 		if err != nil {
 			return "", err
 		}
 		p := find(parsed.Decls, path)
 		p.file, p.text = file, text
-		if best.file == "" || p.depth > best.depth {
+		// Other layers may have the file of a link.
+		if best.file == "" || p.depth > best.depth && (!isLink(name) || p.depth == len(path)) {
 			best = p
 		}
 	}

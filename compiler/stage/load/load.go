@@ -183,11 +183,16 @@ func open(dir string, edits Edits) (*source, error) {
 	return s, err
 }
 
-// withEdits returns the files that replace those on disk.
+// withEdits returns the files that replace those on disk. An edit of a file replaces all
+// links to it.
 func (s *source) withEdits(edits Edits) map[string]load.Source {
 	out := map[string]load.Source{}
-	for file, data := range edits {
-		out[filepath.Join(s.root, filepath.FromSlash(file))] = load.FromBytes(data)
+	for _, edited := range slices.Sorted(maps.Keys(edits)) {
+		for _, file := range s.tree.sameFile(edited) {
+			if _, isEdited := edits[file]; !isEdited || file == edited {
+				out[filepath.Join(s.root, filepath.FromSlash(file))] = load.FromBytes(edits[edited])
+			}
+		}
 	}
 	maps.Copy(out, s.overlay)
 	return out

@@ -17,6 +17,9 @@ func (f *Fleet) Reload(edits Edits, changed []string, again func(id string) bool
 	if !f.whole || len(f.leaves) == 0 {
 		return nil, false, nil
 	}
+	for _, name := range slices.Clone(changed) {
+		changed = append(changed, f.tree.sameFile(name)[1:]...)
+	}
 	for _, name := range changed {
 		inLayer := slices.Contains(f.tree.files[path.Dir(name)], path.Base(name))
 		_, isStray := parseHead(f.Root, name, edits)

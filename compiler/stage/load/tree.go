@@ -24,6 +24,7 @@ type tree struct {
 	dirs  []string            // directories with files of package fleet, sorted, relative to the root
 	files map[string][]string // sorted names of these files, by directory
 	stray []stray             // files of other packages
+	links map[string]string   // files of layers that are symbolic links, with the files that they lead to, relative to the root
 	lost  []string            // files with the name of a cluster's file and another extension
 	// faults are those of directories and links that cannot be layers.
 	faults     diag.List
@@ -46,7 +47,7 @@ func scan(root string) (*tree, error) { return scanEdited(root, nil) }
 
 // scanEdited is [scan] with edits applied.
 func scanEdited(root string, edits Edits) (*tree, error) {
-	t := &tree{files: map[string][]string{}, unloadable: map[string]bool{}, imports: map[string]bool{}}
+	t := &tree{files: map[string][]string{}, links: map[string]string{}, unloadable: map[string]bool{}, imports: map[string]bool{}}
 	top := filepath.Join(root, environments)
 	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -152,7 +153,24 @@ func (t *tree) link(root, rel, name string, edits Edits) error {
 		t.unloadable[path.Dir(rel)] = true
 		return refuse("this symbolic link points outside of the fleet's directory", "replace it with a file")
 	}
+	t.links[rel] = filepath.ToSlash(inside)
 	return t.add(root, rel, edits)
+}
+
+// sameFile returns the names under which layers have a file: its own, and those of symbolic
+// links to it.
+func (t *tree) sameFile(name string) []string {
+	out := []string{name}
+	file := cmp.Or(t.links[name], name)
+	if file != name && slices.Contains(t.files[path.Dir(file)], path.Base(file)) {
+		out = append(out, file)
+	}
+	for link, target := range t.links {
+		if target == file && link != name {
+			out = append(out, link)
+		}
+	}
+	return out
 }
 
 // checkNames reports directory names that CUE does not accept, and names that
