@@ -64,7 +64,11 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 func (w *work) noteGuesses() {
 	for _, c := range w.model.Clusters {
 		file := filepath.ToSlash(filepath.Join(w.root, "environments", c.ID, "cluster.cue"))
-		for isNamespaced, kinds := range c.guesses {
+		for _, isNamespaced := range []bool{false, true} {
+			kinds := c.guesses[isNamespaced]
+			if len(kinds) == 0 {
+				continue
+			}
 			guess, other := "no namespace", "Namespaced"
 			if isNamespaced {
 				guess, other = "a namespace", "Cluster"
