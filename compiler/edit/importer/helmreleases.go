@@ -144,7 +144,7 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 			release.Unproven = "Helm calls this release " + d.Name
 		}
 		if names[nameOf(d.Name)] > 1 {
-			release.Name = d.Namespace + "-" + release.Name
+			release.Name = shortenedName(d.Namespace + "-" + release.Name)
 			release.Unproven = "another release has this name, and Helm calls this one " + d.Name
 		}
 		base := release.Name

@@ -105,8 +105,10 @@ func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, r
 		of := model.Releases[i]
 		for _, d := range ch.Types.Check(r.Values, nil) {
 			field := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(d.Path, "values"), "."), "*")
-			note := Note{Pos: of.valuePos(field), Doc: "release " + r.Name, Field: field, Do: d.Msg}
-			if !slices.Contains(report.mistakes, note) {
+			pos, value := of.value(field)
+			note := Note{Pos: pos, Doc: "release " + r.Name, Field: field, Do: d.Msg}
+			isOurs := value != nil && value.Integer != nil // the import made it a string
+			if !isOurs && !slices.Contains(report.mistakes, note) {
 				report.mistakes = append(report.mistakes, note)
 			}
 			waived, ok := waiverOf(d)
@@ -135,17 +137,17 @@ func waiverOf(d *diag.Diag) (field string, ok bool) {
 	return "*", d.Path == "values"
 }
 
-// valuePos returns the position of a value in the source, or of the deepest map that
-// contains it and has one.
-func (r *Release) valuePos(field string) diag.Pos {
-	pos := r.Pos
-	keys, ok := fleet.ParseField(field)
-	for n := r.Values; ok && len(keys) > 0 && n != nil; keys = keys[1:] {
+// value returns a value, nil if there is none, and its position in the source, or that of the
+// deepest map that contains it and has one.
+func (r *Release) value(field string) (pos diag.Pos, n *Node) {
+	pos, n = r.Pos, r.Values
+	keys, _ := fleet.ParseField(field)
+	for ; len(keys) > 0 && n != nil; keys = keys[1:] {
 		if n = n.Get(keys[0]); n != nil && n.Line > 0 {
 			pos.Line, pos.Col, pos.File = n.Line, n.Col, cmp.Or(n.File, r.Pos.File)
 		}
 	}
-	return pos
+	return pos, n
 }
 
 // isOpen reports whether a waiver covers a field.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
@@ -96,9 +97,9 @@ func (w *work) writeIntegers(ctx context.Context) {
 			if len(large) == 0 {
 				continue
 			}
-			want := w.renderChart(ctx, charts, c, r, nil)
+			want := w.renderChart(ctx, charts, c, r, kube.Capabilities(c.Kubernetes))
 			isSame := func() bool {
-				got := w.renderChart(ctx, charts, c, r, nil)
+				got := w.renderChart(ctx, charts, c, r, kube.Capabilities(c.Kubernetes))
 				before, _ := withoutRandom(want.Objects, want.Nondeterministic)
 				after, _ := withoutRandom(got.Objects, got.Nondeterministic)
 				return len(before) == len(after) && sameBytes(before, after)
