@@ -27,6 +27,8 @@ releases: names: {namespace: "a", stage: "network", objects: [for name, r in rel
 	for _, name := range []string{"one", "two"} {
 		files["environments/dev/"+name+"/cluster.cue"] += "releases: front: defaults: " + name + ": port: 2\n"
 	}
+	files["parts/own/own.cue"] = "package own\n\n#Release: {stage: \"main\", objects: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"part\"}], ...}\n"
+	files["environments/own.cue"] = "package fleet\n\nimport \"example.com/small/parts/own\"\n\nreleases: \"own\": own.#Release & {namespace: \"a\"}\n"
 	files["rules/compare.cue"] = "package rules\n\ndifferences: same: {between: [\"dev\"], allow: {releases: [\"front\"], values: [\"front.replicas\", \"zed\"]}}\n"
 	return files
 }()
@@ -66,14 +68,15 @@ func fleetcOutput(t *testing.T, dir string, args ...string) string {
 func TestLSPRename(t *testing.T) {
 	const root, env, one = "environments/fleet.cue", "environments/dev/env.cue", "environments/dev/one/cluster.cue"
 	for name, test := range map[string]struct{ file, mark, as, old, next, gone string }{
-		"release":         {root, "releases: front", "gate", "front", "gate", "front"},
-		"by a reference":  {root, "(releases.front", "gate", "front", "gate", "front"},
-		"by a dependency": {root, "depends: front", "my-gate", "front", "my-gate", "front"},
-		"by a rule":       {root, `releases: ["front"`, "gate", "front", "gate", "front"},
-		"stage":           {root, `name: "main"`, "apps", "", "", `"main"`},
-		"by a release":    {root, `stage:     "main"`, "apps", "", "", `"main"`},
-		"layer":           {env, "defaults: dev", "staging", "dev/", "staging/", "dev/"},
-		"cluster":         {one, "defaults: one", "first", "dev/one", "dev/first", "defaults: one"},
+		"release":          {root, "releases: front", "gate", "front", "gate", "front"},
+		"by a reference":   {root, "(releases.front", "gate", "front", "gate", "front"},
+		"by a dependency":  {root, "depends: front", "my-gate", "front", "my-gate", "front"},
+		"by a rule":        {root, `releases: ["front"`, "gate", "front", "gate", "front"},
+		"stage":            {root, `name: "main"`, "apps", "", "", `"main"`},
+		"by a release":     {root, `stage:     "main"`, "apps", "", "", `"main"`},
+		"like its package": {"environments/own.cue", `"own"` + ":", "owned", "own", "owned", `"own":`},
+		"layer":            {env, "defaults: dev", "staging", "dev/", "staging/", "dev/"},
+		"cluster":          {one, "defaults: one", "first", "dev/one", "dev/first", "defaults: one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -270,7 +270,7 @@ func (c *cursor) resolve(e ast.Expr, scopes map[ast.Node]int) []string {
 }
 
 // resolveName returns the path of the nearest field with a name. Variables, aliases and
-// imports are not fields.
+// imports are not fields, and a name does not refer to a label in quotes.
 func (c *cursor) resolveName(name string, scopes map[ast.Node]int) []string {
 	for _, n := range slices.Backward(c.nodes) {
 		var decls []ast.Decl
@@ -291,7 +291,8 @@ func (c *cursor) resolveName(name string, scopes map[ast.Node]int) []string {
 					return nil
 				}
 			case *ast.Field:
-				if at, ok := scopes[n]; ok && c.key(d.Label) == name {
+				label, _ := d.Label.(*ast.Ident)
+				if at, ok := scopes[n]; ok && label != nil && label.Name == name {
 					return append(slices.Clone(c.path[:at]), name)
 				}
 			}
