@@ -25,7 +25,7 @@ releases: names: {namespace: "a", stage: "network", objects: [for name, r in rel
 `
 	files["environments/dev/env.cue"] += "releases: \"front\": defaults: dev: replicas: 2\nreleases: front: overridden: dev: port: \"it stays\"\nreleases: front: defaults: \"dev\": port: 1\n"
 	for _, name := range []string{"one", "two"} {
-		files["environments/dev/"+name+"/cluster.cue"] += "releases: front: defaults: " + name + ": port: 2\n"
+		files["environments/dev/"+name+"/cluster.cue"] += "releases: front: defaults: " + name + ": port: 2\ncluster: labels: own: \"\\(releases.front.defaults.dev.replicas + releases.front.defaults." + name + ".port)\"\n"
 	}
 	files["parts/own/own.cue"] = "package own\n\n#Release: {stage: \"main\", objects: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"part\"}], ...}\n"
 	files["environments/own.cue"] = "package fleet\n\nimport \"example.com/small/parts/own\"\n\nreleases: \"own\": own.#Release & {namespace: \"a\"}\n"
@@ -177,6 +177,7 @@ func TestLSPRenameRefused(t *testing.T) {
 		"directory":           {env, "", "defaults: dev", "../x", "is not a valid name of a layer"},
 		"nothing":             {env, "", "environment", "x", "put the cursor on the name"},
 		"root layer":          {root, "", "defaults: root", "x", "the root layer is the directory environments, which has a fixed name"},
+		"computed layer":      {env, `_layer: "dev"` + "\n" + `cluster: labels: x: "\(releases.front.defaults[_layer].replicas)"`, "defaults: dev", "staging", "environments/dev/env.cue:8:48: an expression computes the name of a layer or a cluster here"},
 		"empty":               {env, "", `releases: "front`, "", "the new name of the release is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,6 +195,13 @@ func TestLSPRenameRefused(t *testing.T) {
 	fleets.Write(t, dir, map[string]string{"rules/more.cue": "package rules\n\ndifferences: more: {between: [\"dev\"], allow: values: [\"fr*.replicas\"]}\n"})
 	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], `releases: "front`, "gate"); err == nil || !strings.Contains(err.Error(), "rules/more.cue:3:55: the pattern matches only one of front and gate") {
 		t.Errorf("a pattern of allowed differences: %v", err)
+	}
+	fleets.Write(t, dir, map[string]string{
+		"environments/more.cue":          "package fleet\n\nif environment == \"dev\" {\n\tcluster: labels: more: \"\\(releases.front.defaults.dev.replicas)\"\n}\nenvironment: string | *\"other\"\n",
+		"environments/x/dev/cluster.cue": "package fleet\n\ncluster: {name: \"x\", kubernetes: \"1.36\"}\nreleases: front: values: {port: 1, replicas: 1}\n",
+	})
+	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "environments/more.cue:4:28: this refers to each layer called dev: rename by hand") {
+		t.Errorf("a reference to the defaults of two layers: %v; faults %v", err, c.all())
 	}
 	early := startLSPWith(t, lspDocumentChanges, "--offline")
 	broken := lspRenameFleet[env] + "releases: front: x: 1\n"

@@ -182,8 +182,10 @@ type renamer struct {
 	computed      []diag.Pos // mentions that are computed by an expression
 	patterns      []diag.Pos // patterns that match one of the names only
 
-	file, text string // that is read
-	dir        string // of the layer, relative to the root
+	file, text string     // that is read
+	dir        string     // of the layer, relative to the root
+	isShared   bool       // whether another layer has the name of the layer
+	several    []diag.Pos // references to the defaults of each of these layers
 }
 
 // compile compiles the fleet with the unsaved edits, and refuses the rename if it has faults. It

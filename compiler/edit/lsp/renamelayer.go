@@ -60,12 +60,13 @@ func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.dir = r.rel(dir)
 	for _, l := range layers {
-		if l.Name == r.after && (fleet.IsWithin(l.Dir, r.rel(dir)) || fleet.IsWithin(r.rel(dir), l.Dir)) {
+		r.isShared = r.isShared || l.Name == r.before && l.Dir != r.dir
+		if l.Name == r.after && (fleet.IsWithin(l.Dir, r.dir) || fleet.IsWithin(r.dir, l.Dir)) {
 			return nil, refuse("the layer %s above or below already has this name", l.Dir)
 		}
 	}
-	r.dir = r.rel(dir)
 	if err := r.scan(); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,9 @@ func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	}
 	if len(r.computed) > 0 {
 		return nil, refuse("%s: an expression computes the name of a layer or a cluster here: write the name first, or rename by hand", r.computed[0])
+	}
+	if len(r.several) > 0 {
+		return nil, refuse("%s: this refers to each layer called %s: rename by hand", r.several[0], r.before)
 	}
 	if len(r.patterns) > 0 {
 		return nil, r.refusePattern(r.patterns[0])

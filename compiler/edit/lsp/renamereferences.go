@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// references replaces references to the release, such as releases.web.values, and comparisons
-// with its name in a loop over the releases.
+// references replaces references to the release, such as releases.web.values, comparisons with
+// its name in a loop over the releases, and references to the defaults of the layer.
 func (r *renamer) references(parsed *ast.File) {
 	ast.Walk(parsed, func(n ast.Node) bool {
 		var name ast.Node
@@ -24,6 +24,9 @@ func (r *renamer) references(parsed *ast.File) {
 			name = n.Sel
 		case *ast.IndexExpr:
 			name = n.Index
+			if r.isComputedLayer(parsed, n) {
+				r.computed = append(r.computed, r.pos(name))
+			}
 		case *ast.Ident:
 			name = n
 		case *ast.BinaryExpr:
@@ -39,7 +42,11 @@ func (r *renamer) references(parsed *ast.File) {
 			return true
 		}
 		c := r.cursor(parsed, name)
-		if !slices.Equal(c.reference, []string{"releases", r.before}) || slices.ContainsFunc(r.edits[r.file], func(e replacement) bool { return e.from == name.Pos().Offset() }) {
+		if !r.isReference(c.reference) || slices.ContainsFunc(r.edits[r.file], func(e replacement) bool { return e.from == name.Pos().Offset() }) {
+			return true
+		}
+		if r.kind == namedLayer && !r.isInLayer("") && r.isShared {
+			r.several = append(r.several, r.pos(n))
 			return true
 		}
 		if _, bare := n.(*ast.Ident); bare && ast.StringLabelNeedsQuoting(r.after) && !strings.HasSuffix(r.text[:c.offset], ".") {
@@ -49,6 +56,26 @@ func (r *renamer) references(parsed *ast.File) {
 		r.replace(name, r.after)
 		return true
 	}, nil)
+}
+
+// isReference reports whether a reference is to the release or to defaults of the layer. Above
+// the layer, it may be to those of another layer with the name.
+func (r *renamer) isReference(p []string) bool {
+	if r.kind == namedRelease {
+		return slices.Equal(p, []string{"releases", r.before})
+	}
+	return isLayerLabel(p) && p[3] == r.before && r.isInLayer("overridden")
+}
+
+// isComputedLayer reports whether an index of defaults is computed, as in
+// releases.web.defaults[_layer].
+func (r *renamer) isComputedLayer(parsed *ast.File, n *ast.IndexExpr) bool {
+	x := ast.Node(n.X)
+	if s, ok := n.X.(*ast.SelectorExpr); ok {
+		x = s.Sel
+	}
+	_, isWritten := n.Index.(*ast.BasicLit)
+	return r.kind == namedLayer && !isWritten && r.isReference(append(r.cursor(parsed, x).reference, r.before))
 }
 
 // cursor returns the cursor at a node of the file.
@@ -62,7 +89,7 @@ func (r *renamer) cursor(parsed *ast.File, n ast.Node) *cursor {
 // comparison replaces the name in a comparison with the key of a loop over the releases:
 // for name, r in releases if name != "web".
 func (r *renamer) comparison(parsed *ast.File, e *ast.BinaryExpr) {
-	if e.Op != token.EQL && e.Op != token.NEQ {
+	if r.kind != namedRelease || e.Op != token.EQL && e.Op != token.NEQ {
 		return
 	}
 	id, ok := e.X.(*ast.Ident)

@@ -38,7 +38,7 @@ func (r *renamer) scan() error {
 				r.layerText(spec.Path, name, false)
 			}
 		}
-		if r.kind == namedRelease {
+		if r.kind != namedStage {
 			r.references(parsed)
 		}
 		slices.SortFunc(r.edits[file], func(a, b replacement) int { return a.from - b.from })
