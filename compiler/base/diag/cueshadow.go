@@ -2,9 +2,9 @@ package diag
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
@@ -76,11 +76,34 @@ func firstIdent(n ast.Node) *ast.Ident {
 
 // unused explains an unused import.
 func (x *explanation) unused(m []string) {
-	name := path.Base(m[1])
-	if source := x.source(); regexp.MustCompile(`(?m)^[^/\n]*\b` + regexp.QuoteMeta(name) + `:.*\b` + regexp.QuoteMeta(name) + `\.#`).MatchString(source) {
-		x.Msg = "the package " + name + " is shadowed by the field of the same name"
-		x.Hint = `write the name of the release in quotes: releases: "` + name + `": ` + name + ".#Release"
-		return
+	name := ast.ParseImportPath(m[1]).Qualifier
+	file, err := parser.ParseFile(x.place().File, x.source())
+	if err == nil {
+		for spec := range file.ImportSpecs() {
+			if text, _ := strconv.Unquote(spec.Path.Value); text == m[1] && spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+		if line := shadowedIn(file, name); line > 0 {
+			x.Msg = "the package " + name + " is shadowed by the field of the same name"
+			x.Hint = fmt.Sprintf("write the name of the field in line %d in quotes: %q: ...", line, name)
+			return
+		}
 	}
 	x.Msg, x.Hint = `the import "`+m[1]+`" is not used`, "remove the line, or refer to the package as "+name
+}
+
+// shadowedIn returns the line of a field to which name.x refers in a file; 0 without one.
+func shadowedIn(file *ast.File, name string) (line int) {
+	ast.Walk(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := s.X.(*ast.Ident); ok && id.Name == name {
+				if value, ok := id.Node.(ast.Expr); ok {
+					line = value.Pos().Line()
+				}
+			}
+		}
+		return line == 0
+	}, nil)
+	return line
 }
