@@ -27,7 +27,7 @@ type DifferenceRule struct {
 // About reports whether the rule applies to the cluster with the given ID.
 func (r *DifferenceRule) About(id string) bool {
 	return slices.ContainsFunc(r.Between, func(p string) bool {
-		ok, err := MatchCluster(path.Clean(p), id)
+		ok, err := MatchCluster(p, id)
 		return ok && err == nil
 	})
 }

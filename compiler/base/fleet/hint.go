@@ -11,7 +11,7 @@ import (
 // ClusterHint names the cluster, or the directory of clusters, that is nearest to a
 // pattern which matches none of the IDs. The fix writes it.
 func ClusterHint(pattern string, ids []string) (hint string, fixes []diag.Fix) {
-	base, star := strings.CutSuffix(pattern, "/*")
+	base, star := strings.CutSuffix(cleanPattern(pattern), "/*")
 	var among []string
 	for _, id := range ids {
 		for at := id; at != "."; at = path.Dir(at) {

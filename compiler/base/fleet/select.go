@@ -11,14 +11,20 @@ import (
 
 // MatchCluster reports whether the pattern selects the cluster with the given
 // ID: [path.Match] must match the ID or a directory above it. So prod and
-// prod/* both select prod/us/east-1 and prod/eu-1.
+// prod/* both select prod/us/east-1 and prod/eu-1, and environments/prod too.
 func MatchCluster(pattern, id string) (bool, error) {
+	pattern = cleanPattern(pattern)
 	for at := id; at != "."; at = path.Dir(at) {
 		if ok, err := path.Match(pattern, at); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
+}
+
+// cleanPattern normalizes a cluster pattern: it removes the prefix that shell completion adds.
+func cleanPattern(pattern string) string {
+	return strings.TrimPrefix(path.Clean(pattern), "environments/")
 }
 
 // A Selector selects objects of a cluster. An empty field matches all objects.
@@ -172,7 +178,7 @@ func (s *ClusterSelector) Selects(c *Cluster) bool {
 // MatchesID reports whether the pattern matches the cluster's ID. Invalid
 // patterns match nothing.
 func (t ClusterChoice) MatchesID(c *Cluster) bool {
-	ok, err := MatchCluster(path.Clean(t.Text), c.ID)
+	ok, err := MatchCluster(t.Text, c.ID)
 	return ok && err == nil
 }
 

@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // Matches reports whether the pattern selects the cluster with the given ID,
-// see [fleet.MatchCluster]. A path from shell completion is equivalent to the
-// ID.
+// see [fleet.MatchCluster].
 func Matches(pattern, id string) bool {
-	ok, err := fleet.MatchCluster(CleanPattern(pattern), id)
+	ok, err := fleet.MatchCluster(pattern, id)
 	return ok && err == nil
 }
 
@@ -41,10 +39,9 @@ func Select(ids, patterns []string) ([]string, error) {
 	var faults diag.List
 	selected := map[string]bool{}
 	for _, p := range patterns {
-		clean := CleanPattern(p)
 		found := false
 		for _, id := range ids {
-			ok, err := fleet.MatchCluster(clean, id)
+			ok, err := fleet.MatchCluster(p, id)
 			if err != nil {
 				faults.Add(&diag.Diag{Code: diag.CodeFlagValue, Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
 				found = true
@@ -55,7 +52,7 @@ func Select(ids, patterns []string) ([]string, error) {
 			}
 		}
 		if !found {
-			hint, _ := fleet.ClusterHint(clean, ids)
+			hint, _ := fleet.ClusterHint(p, ids)
 			if p == "" {
 				faults.Add(&diag.Diag{Code: diag.CodeNoMatch, Msg: "an argument is empty, and names no cluster", Hint: "write the ID of a cluster, or leave the argument out for all clusters"})
 				continue
@@ -64,12 +61,6 @@ func Select(ids, patterns []string) ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()
-}
-
-// CleanPattern normalizes a cluster pattern for [fleet.MatchCluster]: it
-// removes the prefix that shell completion adds.
-func CleanPattern(pattern string) string {
-	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
 }
 
 // UnionIDs returns the IDs that are in either of two sorted lists, sorted.
