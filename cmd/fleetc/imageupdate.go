@@ -21,9 +21,13 @@ image outdated lists, or those of IMAGE alone. --tag sets the tag of one image.
 Without --in, update changes the line that sets the tag: a value in a layer, an
 object in CUE, a manifest, a kustomization or a Jsonnet file. If a default or
 the appVersion of the chart sets it, update adds the value to the layer that
-declares the release. With --in, it changes or adds the value in this layer, as
+declares the release. With --in, it changes the value in this layer or below it,
+or adds it to this layer, as
 
   releases: "NAME": defaults: LAYER: image: tag: "TAG"
+
+If only some clusters of the layer have the release, it adds the value to the
+layers below.
 
 The rest of each file stays byte for byte. If the policy of the image wants a
 digest, or the image has one, update pins the digest beside the tag: in the

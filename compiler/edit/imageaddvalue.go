@@ -98,16 +98,16 @@ func (u *plannedUse) setBesideAll(group []query.ImageSource, c *origin.Change) (
 	text, _ := c.Value.(string)
 	name := c.Path[len(c.Path)-1]
 	for _, s := range group {
-		if s.Pos.IsValid() && path.Ext(s.File) == ".cue" && (u.layer == nil || path.Dir(s.File) == u.layer.Dir) {
+		if s.Pos.IsValid() && path.Ext(s.File) == ".cue" && u.mayChange(s.File) {
 			full := s.Path[:strings.LastIndexByte(s.Path, '.')+1] + name
 			out = append(out, operation{kind: setBeside, at: s.Pos, path: full, keys: name, after: text})
 			continue
 		}
-		o, err := u.setDefault(c.Path, text)
+		set, err := u.setDefault(c.Path, text)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, o)
+		out = append(out, set...)
 	}
 	return out, nil
 }
@@ -142,11 +142,11 @@ func (u *plannedUse) addValue(ctx context.Context, problem string) ([]operation,
 			var out []operation
 			for _, c := range changes {
 				text, _ := c.Value.(string)
-				o, err := u.setDefault(c.Path, text)
+				set, err := u.setDefault(c.Path, text)
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, o)
+				out = append(out, set...)
 			}
 			return out, nil
 		}

@@ -141,46 +141,46 @@ func (u *plannedUse) setGroup(ctx context.Context, group []query.ImageSource) ([
 			if err != nil {
 				return nil, &partError{err.Error()}
 			}
-			o, err := u.set(s, text)
+			set, err := u.set(s, text)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, o)
+			out = append(out, set...)
 		}
 	}
 	for i, s := range group {
 		if texts[i] == s.Value {
 			continue
 		}
-		o, err := u.set(s, texts[i])
+		set, err := u.set(s, texts[i])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, o)
+		out = append(out, set...)
 	}
 	return out, nil
 }
 
-// set returns the operation that sets a line to a text.
-func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
+// set returns the operations that set a line to a text.
+func (u *plannedUse) set(s query.ImageSource, text string) ([]operation, error) {
 	if strings.HasPrefix(s.Path, u.release.Path("patches")+".") {
-		return operation{}, &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a patch sets the image " + u.shortName(), Hint: "change the image in the patch"}
+		return nil, &diag.Diag{Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path, Msg: "a patch sets the image " + u.shortName(), Hint: "change the image in the patch"}
 	}
-	inPlace := isOwnFile(s.File) && s.Line > 0 && (u.layer == nil || path.Dir(s.File) == u.layer.Dir)
+	inPlace := isOwnFile(s.File) && s.Line > 0 && u.mayChange(s.File)
 	o := operation{at: s.Pos, path: s.Path, before: s.Value, after: text}
 	switch {
 	case s.Keys == nil && u.layer == nil && u.release.Kustomize != "":
-		return operation{kind: setKustomize, at: diag.Pos{File: u.release.Kustomize}, before: s.Value, after: text}, nil
+		return []operation{{kind: setKustomize, at: diag.Pos{File: u.release.Kustomize}, before: s.Value, after: text}}, nil
 	case s.Keys == nil && u.layer == nil && u.release.Jsonnet != "":
-		return operation{kind: replaceOnce, at: diag.Pos{File: u.release.Jsonnet}, before: s.Value, after: text}, nil
+		return []operation{{kind: replaceOnce, at: diag.Pos{File: u.release.Jsonnet}, before: s.Value, after: text}}, nil
 	case inPlace && path.Ext(s.File) == ".cue":
 		o.kind = replaceText
-		return o, nil
+		return []operation{o}, nil
 	case inPlace && isYAML(s.File):
 		o.kind = replaceYAML
-		return o, nil
+		return []operation{o}, nil
 	case s.Pos.IsValid() && !isOwnFile(s.File) && u.layer == nil:
-		return operation{}, &diag.Diag{
+		return nil, &diag.Diag{
 			Code: diag.CodeCannotEdit, At: []diag.Pos{s.Pos}, Path: s.Path,
 			Msg:  "a package sets the image " + u.shortName(),
 			Hint: "name a layer with --in, which overrides it",
@@ -188,13 +188,18 @@ func (u *plannedUse) set(s query.ImageSource, text string) (operation, error) {
 	case s.Keys != nil:
 		return u.setDefault(s.Keys, text)
 	case u.layer != nil:
-		return operation{}, &diag.Diag{
+		return nil, &diag.Diag{
 			Code: diag.CodeCannotEdit,
 			At:   []diag.Pos{s.Pos}, Path: s.Path, Msg: "this line sets the image " + u.shortName() + ", and a layer cannot override it",
 			Hint: "write the image in defaults, or change it for all clusters with fleetc image update",
 		}
 	}
-	return operation{}, u.refusal("no line of the fleet sets it", "")
+	return nil, u.refusal("no line of the fleet sets it", "")
+}
+
+// mayChange reports whether only clusters that --in names use a file of a layer.
+func (u *plannedUse) mayChange(file string) bool {
+	return u.layer == nil || fleet.IsWithin(path.Dir(file), u.layer.Dir)
 }
 
 // isOwnFile reports whether users write a file by hand: it is neither in a copy of a module
@@ -203,28 +208,31 @@ func isOwnFile(file string) bool {
 	return file != "" && !strings.HasPrefix(file, "cue.mod/") && file != load.PackageFile(path.Base(path.Dir(file)))
 }
 
-// setDefault returns the operation that sets a value in the layer of --in, or in the layer
-// that declares the release.
-func (u *plannedUse) setDefault(keys []string, text string) (operation, error) {
+// setDefault returns the operations that set a value in the layer of --in, or in the layer
+// that declares the release; in layers below it if only some of its clusters have the release.
+func (u *plannedUse) setDefault(keys []string, text string) ([]operation, error) {
 	tree := any(u.release.Values.Value())
 	for _, key := range keys {
 		switch v := tree.(type) {
 		case map[string]any:
 			tree = v[key]
 		case []any:
-			return operation{}, u.refusal(fmt.Sprintf("releases.%s.values.%s is in a list, which a layer can only set as a whole", u.Release, fleet.FieldText(keys)), "write the list in the layer")
+			return nil, u.refusal(fmt.Sprintf("releases.%s.values.%s is in a list, which a layer can only set as a whole", u.Release, fleet.FieldText(keys)), "write the list in the layer")
 		}
 	}
 	if tree == nil && slices.ContainsFunc(keys, func(k string) bool { return strings.Trim(k, "0123456789") == "" }) {
-		return operation{}, u.refusal(fmt.Sprintf("the default %s is in a list, which a layer can only set as a whole", fleet.FieldText(keys)), "write the list in a layer")
+		return nil, u.refusal(fmt.Sprintf("the default %s is in a list, which a layer can only set as a whole", fleet.FieldText(keys)), "write the list in a layer")
 	}
 	layer := u.layer
 	if layer == nil {
 		own := u.declaringLayer()
 		layer = &own
 	}
-	all := slices.Concat([]string{"releases", u.Release, "defaults", layer.Name}, keys)
-	return operation{kind: setInLayer, path: fleet.FieldText(all), keys: strings.Join(all, "\x00"), layer: layer.Name, layerDir: layer.Dir, after: text}, nil
+	layers, err := topmostLayers(u.f.Dir, u.f.Fleet, *layer, func(c *fleet.Cluster) bool { return c.Release(u.Release) != nil })
+	return diag.Each(layers, func(l fleet.Layer) operation {
+		all := slices.Concat([]string{"releases", u.Release, "defaults", l.Name}, keys)
+		return operation{kind: setInLayer, path: fleet.FieldText(all), keys: strings.Join(all, "\x00"), layer: l.Name, layerDir: l.Dir, after: text}
+	}), err
 }
 
 // declaringLayer returns the layer with the release.

@@ -214,16 +214,17 @@ func (u *imageUpdater) try(ctx context.Context, planned []plannedImage) (*ImageU
 	}
 	compared, err := u.verify(ctx, edits, out.Images)
 	if err != nil {
-		return out, explainPinned(err, planned)
+		return out, u.explainRefusal(err, planned, edits)
 	}
 	out.Rendered, out.Findings = compared.Rendered, compared.Findings
 	out.Edits, out.Files, out.before, out.edits = lines, slices.Sorted(maps.Keys(edits)), before, edits
 	return out, nil
 }
 
-// explainPinned replaces the faults of new defaults without effect: values set the image, and
-// a layer cannot override them. The file with the defaults is not written.
-func explainPinned(err error, planned []plannedImage) error {
+// explainRefusal replaces the faults of the fleet with edits, which are not written: those of new
+// defaults without effect, because values set the image and a layer cannot override them, and
+// those at other new lines.
+func (u *imageUpdater) explainRefusal(err error, planned []plannedImage, edits load.Edits) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		for _, p := range planned {
@@ -239,7 +240,26 @@ func explainPinned(err error, planned []plannedImage) error {
 				Hint: "write it in defaults instead, or change it for all clusters with fleetc image update",
 			}
 		}
-		out.Add(d)
+		out.Add(u.withoutNewLines(d, edits))
 	}
 	return out.Err()
+}
+
+// withoutNewLines returns a fault of the fleet with edits without its positions in new lines.
+func (u *imageUpdater) withoutNewLines(d *diag.Diag, edits load.Edits) *diag.Diag {
+	if d.Code == diag.CodeUpdateEffect {
+		return d // its positions are those before the update
+	}
+	out := *d
+	out.At = nil
+	for i, at := range onDisk(u.f.Dir, edits, d.At, true) {
+		switch {
+		case at.Line > 0 || d.At[i].Line == 0:
+			out.At = append(out.At, at)
+		case i == 0:
+			out.Code, out.Msg = diag.CodeUpdateEffect, "the image is not written: with it, the fleet has a fault: "+d.Msg
+			out.Hint, out.Fixes = "change the image by hand", nil
+		}
+	}
+	return &out
 }

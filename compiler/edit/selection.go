@@ -97,7 +97,7 @@ func (p *pinning) refuse(cluster string, r *fleet.Release, wanted fleet.ChartRef
 	}
 	for _, other := range diag.All(after) {
 		if other.Path == d.Path && slices.Contains(other.Clusters, cluster) {
-			d.At = append(d.At, onDisk(p.root, p.edits, other.At)...)
+			d.At = append(d.At, onDisk(p.root, p.edits, other.At, false)...)
 		}
 	}
 	if d.At = slices.DeleteFunc(d.At, func(at diag.Pos) bool { return at.Line == 0 }); len(d.At) == 0 {
@@ -107,8 +107,8 @@ func (p *pinning) refuse(cluster string, r *fleet.Release, wanted fleet.ChartRef
 }
 
 // onDisk returns positions in edited files as positions in the files on disk. A position in
-// changed lines has no line.
-func onDisk(root string, edits load.Edits, at []diag.Pos) []diag.Pos {
+// new lines has no line, and in changed lines if they are not kept.
+func onDisk(root string, edits load.Edits, at []diag.Pos, keepChanged bool) []diag.Pos {
 	return diag.Each(at, func(p diag.Pos) diag.Pos {
 		text, ok := edits[p.File]
 		if !ok {
@@ -124,7 +124,7 @@ func onDisk(root string, edits load.Edits, at []diag.Pos) []diag.Pos {
 			tail++
 		}
 		switch {
-		case p.Line <= head:
+		case p.Line <= head, keepChanged && len(before) == len(after):
 		case p.Line > len(after)-tail:
 			p.Line -= len(after) - len(before)
 		default:
