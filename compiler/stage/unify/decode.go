@@ -125,7 +125,9 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Stage = cmp.Or(r.Stage, stages[len(stages)-1])
 	// checkReleases reports an incomplete chart.
 	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
-		r.Chart = pin.Ref()
+		if version := lookup(chart, "version"); !version.Exists() || version.IsConcrete() || pin.Version != "" {
+			r.Chart = pin.Ref()
+		}
 		r.SourcePos = e.pinPos(chart)
 	}
 	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {

@@ -110,13 +110,17 @@ func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(co
 
 var (
 	chartVersion = regexp.MustCompile(`^(releases\..*\.chart)\.version$`)
+	computedPin  = regexp.MustCompile(`^(releases\..*\.chart)\.(digest|git\.ref|schemas|dependencies)\b`)
 	noVersion    = regexp.MustCompile(`^"([^"]+)" is not one of |^set to two different values, "`)
 )
 
 // explainUnpinned adds a hint to the fault of a chart version that the chart's
-// package does not pin.
+// package does not pin, or of several versions.
 func explainUnpinned(d *diag.Diag, final cue.Value) {
 	at, wanted := chartVersion.FindStringSubmatch(d.Path), noVersion.FindStringSubmatch(d.Msg)
+	if at != nil && strings.HasPrefix(d.Msg, "has no value: ") {
+		d.Hint = "write one of the versions, without a default"
+	}
 	if at == nil || wanted == nil {
 		return
 	}
@@ -126,6 +130,15 @@ func explainUnpinned(d *diag.Diag, final cue.Value) {
 	}
 	d.Hint = "run fleetc chart update " + name + " --version " + cmp.Or(wanted[1], "VERSION") +
 		" --in LAYER, which adds a version to those that are pinned"
+}
+
+// withoutComputedPins removes the faults of fields that a package looks up by the version of a
+// chart, if the version has a fault.
+func withoutComputedPins(faults diag.List) diag.List {
+	return diag.Filter(faults, func(d *diag.Diag) bool {
+		at := computedPin.FindStringSubmatch(d.Path)
+		return at == nil || !slices.ContainsFunc(faults, func(other *diag.Diag) bool { return other.Path == at[1]+".version" })
+	})
 }
 
 // notObject returns the first element of objects that is not an object, or objects if they

@@ -208,7 +208,7 @@ func (e *evaluation) check(final cue.Value) error {
 		explainUnpinned(d, final)
 		explainList(d)
 	}
-	return withoutComputed(withoutMerged(faults)).Err()
+	return withoutComputed(withoutMerged(withoutComputedPins(faults))).Err()
 }
 
 // definitionErrors returns the errors in definitions of the layers, such as
