@@ -30,6 +30,7 @@ type OverriddenDefault struct {
 	Pos     diag.Pos `json:"pos"`
 	By      diag.Pos `json:"by"` // the effective value
 	Pinned  bool     `json:"pinned,omitempty"`
+	Read    bool     `json:"read,omitempty"` // a layer refers to the default
 	Near    string   `json:"near,omitempty"` // a similar name that something reads
 }
 

@@ -15,7 +15,7 @@ type uselessDefault struct {
 	clusters                []string   // that override it
 	by                      []diag.Pos // sorted
 	pinned, selected        bool
-	unread, waived          bool
+	unread, waived, read    bool
 }
 
 // checkDefaults reports defaults that have no effect in any cluster, if the run has all
@@ -38,7 +38,7 @@ func (f *fleetCheck) checkDefaults() {
 		}
 	}
 	for _, d := range useless {
-		if !d.waived {
+		if !d.waived && !d.read {
 			f.faults.Add(d.fault())
 		}
 	}
@@ -72,7 +72,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 				d = &uselessDefault{OverriddenDefault: o, pinned: true}
 				useless[o.Pos] = d
 			}
-			d.clusters = append(d.clusters, c.ID)
+			d.clusters, d.read = append(d.clusters, c.ID), d.read || o.Read
 			if o.By.IsValid() {
 				d.by = append(d.by, o.By)
 			}

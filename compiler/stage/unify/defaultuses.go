@@ -60,16 +60,15 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster, in *build.Instance) {
 			}
 		}
 	}
-	unselected := w.unselected(c)
-	for _, o := range slices.Concat(w.overridden, unselected, w.unread) {
-		if !w.used[o.Pos] && reads().readsDefault(e.root, &o) {
-			w.used[o.Pos] = true
-		}
-	}
 	c.Defaults.Used = fleet.NewPosSet(slices.Collect(maps.Keys(w.used)))
 	c.Defaults.Overridden = w.sorted(w.overridden)
-	c.Defaults.Unselected = w.sorted(unselected)
+	c.Defaults.Unselected = w.sorted(w.unselected(c))
 	c.Defaults.Unread = w.sorted(w.unread)
+	for _, l := range [][]fleet.OverriddenDefault{c.Defaults.Overridden, c.Defaults.Unselected, c.Defaults.Unread} {
+		for i := range l {
+			l[i].Read = reads().readsDefault(e.root, &l[i])
+		}
+	}
 }
 
 // sorted removes the defaults that are also used, and sorts the others.
