@@ -107,6 +107,7 @@ type fluxState struct {
 	conflicts map[string]bool           // variables with several values
 	taken     map[string]bool           // names of releases
 	byRelease map[string]string         // names of releases by namespace/name of HelmReleases
+	unawaited map[[2]string]bool        // releases and dependencies for which Flux does not wait until they are ready
 }
 
 // A fluxObject is an object that a Kustomization applies.

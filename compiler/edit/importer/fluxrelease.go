@@ -17,7 +17,7 @@ import (
 // releases adds the releases of the cluster: one for each HelmRelease, and one for the
 // other objects of each Kustomization.
 func (s *fluxState) releases() {
-	s.taken, s.byRelease = map[string]bool{}, map[string]string{}
+	s.taken, s.byRelease, s.unawaited = map[string]bool{}, map[string]string{}, map[[2]string]bool{}
 	var helm []*fluxObject
 	for _, o := range s.objects {
 		if o.group() == helmGroup && o.kind() == "HelmRelease" {
@@ -53,6 +53,13 @@ func (s *fluxState) releases() {
 		r.Depends = slices.DeleteFunc(r.Depends, func(name string) bool {
 			return !slices.ContainsFunc(s.out.Releases, func(other *Release) bool { return other.Name == name })
 		})
+	}
+	for _, r := range s.out.Releases {
+		for _, name := range slices.Clone(r.Depends) {
+			if s.unawaited[[2]string{r.Name, name}] && s.out.needs(name, r.Name) {
+				r.Depends = slices.DeleteFunc(r.Depends, func(other string) bool { return other == name })
+			}
+		}
 	}
 }
 
@@ -138,7 +145,10 @@ func (s *fluxState) depends(k *kustomization, plain map[*kustomization]string, m
 			}
 			for _, o := range s.objects {
 				if o.stage == other && o.kind() == "HelmRelease" && o.group() == helmGroup {
-					out[s.byRelease[o.key()]] = true
+					name := s.byRelease[o.key()]
+					isAwaited := isTrueAt(d.spec, "wait") || len(listAt(d.spec, "healthChecks")) > 0
+					s.unawaited[[2]string{self, name}] = !isAwaited && (!out[name] || s.unawaited[[2]string{self, name}])
+					out[name] = true
 				}
 			}
 		}
@@ -176,6 +186,9 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 		s.noteRules(o, applyRules)
 	}
 	r.SetObjects(nodes)
+	if i := slices.IndexFunc(k.plain, func(o *fluxObject) bool { return o.namespace() == r.Namespace }); i >= 0 {
+		r.named = s.at(k.plain[i], "metadata", "namespace")
+	}
 	return r
 }
 

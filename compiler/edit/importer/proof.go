@@ -21,7 +21,8 @@ import (
 
 // prove compiles the copy of the fleet and compares each release with the expected
 // objects. again reports whether waivers or other lines were added, so that the layers
-// must be written again; isLast says that they are not.
+// must be written again; isLast says that they are not. The report is nil when releases that are
+// not valid in a fleet were left out.
 func (w *work) prove(ctx context.Context, isLast bool) (report *Report, again bool, err error) {
 	ids := diag.Each(w.model.Clusters, func(c *Cluster) string { return c.ID })
 	comp := w.compiler(w.stage)
@@ -30,7 +31,7 @@ func (w *work) prove(ctx context.Context, isLast bool) (report *Report, again bo
 		return nil, false, ctx.Err()
 	}
 	if f == nil || len(f.Clusters) == 0 && err != nil {
-		return nil, false, invalid(faultsIn("", err))
+		return nil, true, w.leaveOutInvalid(faultsIn("", err))
 	}
 	report = &Report{Proofs: []Proof{}}
 	loadFaults := err
@@ -38,7 +39,7 @@ func (w *work) prove(ctx context.Context, isLast bool) (report *Report, again bo
 	for _, c := range w.model.Clusters {
 		i := slices.IndexFunc(f.Clusters, func(fc *fleet.Cluster) bool { return fc.ID == c.ID })
 		if i < 0 {
-			return nil, false, invalid(faultsIn(c.ID, loadFaults))
+			return nil, true, w.leaveOutInvalid(faultsIn(c.ID, loadFaults))
 		}
 		fc := f.Clusters[i]
 		c.noteReferences(fc)
@@ -66,11 +67,6 @@ func (w *work) prove(ctx context.Context, isLast bool) (report *Report, again bo
 
 // isOfChart reports whether a chart is not there.
 func isOfChart(d *diag.Diag) bool { return strings.HasSuffix(d.Path, ".chart") }
-
-// invalid returns the faults of a written fleet that does not evaluate.
-func invalid(err error) error {
-	return diag.Changed(err, func(d *diag.Diag) { d.Msg = "the imported fleet is not valid here: " + d.Msg })
-}
 
 // faultsIn returns the faults of a cluster that does not evaluate. It leaves out mistakes in
 // values and charts that are not there if there are other faults: the import adds waivers for

@@ -1,0 +1,83 @@
+package importer
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// contentCodes are the codes of faults that files of the repository bring: numbers and texts that
+// a fleet cannot have, and releases that wait for each other.
+var contentCodes = []diag.Code{diag.CodeChartType, diag.CodeTextForm, diag.CodeReleaseName, diag.CodeDependency}
+
+// leaveOutInvalid leaves out the releases that have faults in the written fleet, which does not
+// evaluate, and lists them. It returns the faults if they are not those of releases, or if no
+// release is left.
+func (w *work) leaveOutInvalid(err error) error {
+	isLeftOut := false
+	for _, d := range diag.All(err) {
+		keys, ok := fleet.ParseField(d.Path) // releases.a.values.b
+		_, isWaived := waiverOf(d)
+		if !ok || len(keys) < 2 || keys[0] != "releases" || isWaived || !slices.Contains(contentCodes, d.Code) {
+			continue
+		}
+		for _, c := range w.model.Clusters {
+			if len(d.Clusters) == 0 || slices.Contains(d.Clusters, c.ID) {
+				isLeftOut = w.model.leaveOutRelease(c, keys[1], keys[2:], d) || isLeftOut
+			}
+		}
+	}
+	if !isLeftOut {
+		return diag.Changed(err, func(d *diag.Diag) { d.Msg = "the imported fleet is not valid here: " + d.Msg })
+	}
+	return w.model.Faults()
+}
+
+// leaveOutRelease leaves out a release of a cluster because of a fault in a field, and reports
+// whether the cluster has it.
+func (m *Model) leaveOutRelease(c *Cluster, name string, field []string, d *diag.Diag) bool {
+	r := c.byName()[name]
+	if r == nil {
+		return false
+	}
+	of := *d
+	of.At, of.Path = diag.Positions(r.Pos), r.Origin+" "+fleet.FieldText(field)
+	switch {
+	case len(field) > 1 && field[0] == "values":
+		of.At = diag.Positions(r.valuePos(fleet.FieldText(field[1:])))
+	case len(field) == 1 && field[0] == "namespace" && r.named.IsValid():
+		of.At = diag.Positions(r.named)
+	}
+	dropped := *r
+	dropped.Unproven = m.LeaveOut(r.Origin, r.Pos, &of)
+	c.Dropped = append(c.Dropped, &dropped)
+	c.Releases = diag.Filter(c.Releases, func(o *Release) bool { return o != r })
+	for _, o := range c.Releases {
+		o.Depends = diag.Filter(o.Depends, func(other string) bool { return other != name })
+	}
+	c.DropUnusedSecrets()
+	return true
+}
+
+// forgetLayers removes the planned files of layers, also from the copy of the fleet.
+func (w *work) forgetLayers(p *FilePlan) error {
+	for _, name := range slices.Concat(p.Written, p.Same) {
+		if !isLayerFile(name) {
+			continue
+		}
+		delete(w.files, name)
+		if err := os.Remove(filepath.Join(w.stage, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLayerFile reports whether a file is one of a layer, and not of a chart's package.
+func isLayerFile(name string) bool {
+	return strings.HasPrefix(name, "environments/") && !strings.HasPrefix(name, "environments/charts/")
+}
