@@ -290,7 +290,11 @@ func withoutRandom(objs []fleet.Object, parts []render.NondeterministicPart) ([]
 	out := slices.Clone(objs)
 	copied := map[int]bool{}
 	for _, part := range parts {
-		i := slices.IndexFunc(out, func(o fleet.Object) bool { return o.ID() == part.ID })
+		i := slices.IndexFunc(out, func(o fleet.Object) bool {
+			// Templates often leave out the namespace of the release.
+			id := o.GroupVersionKind().GroupKind().String() + " " + o.GetName()
+			return o.ID() == part.ID || id == part.ID && o.Release != nil && o.GetNamespace() == o.Release.Namespace
+		})
 		if i < 0 || len(part.Path) == 0 {
 			continue
 		}
