@@ -146,7 +146,9 @@ func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
 				return err
 			}
 		}
-		w.files[load.PackageFile(pkg)] = text
+		if err := w.addCUE(load.PackageFile(pkg), text); err != nil {
+			return err
+		}
 	}
 	return nil
 }
