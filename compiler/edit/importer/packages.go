@@ -45,6 +45,15 @@ func (w *work) noteMissing(sources map[string]*ChartSource) {
 	}
 }
 
+// noteUnchecked notes the clusters that fleetc vet --render cannot check, because charts are missing.
+func (w *work) noteUnchecked() {
+	for _, c := range w.model.Clusters {
+		if slices.ContainsFunc(c.Releases, func(r *Release) bool { return r.Chart != nil && w.charts[r.Chart.key()].missing != nil }) {
+			w.model.Note(Note{Pos: w.clusterFile(c), Doc: "cluster", Do: "charts are missing, so the import did not look for the faults of fleetc vet --render: pin the charts, and run it"})
+		}
+	}
+}
+
 func (s *ChartSource) missingNote(pin *pinnedChart) Note {
 	command := "fleetc chart update " + pin.pkg
 	why := "its digest is not known"

@@ -104,6 +104,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	}
 	w.noteHooks()
 	w.noteGuesses()
+	w.noteUnchecked()
 	report.describe(model, plan, w.place)
 	report.CUELines = w.cueLines()
 	if opts.DryRun {

@@ -63,7 +63,6 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 // noteGuesses notes the kinds of which the import guesses whether their objects have a namespace.
 func (w *work) noteGuesses() {
 	for _, c := range w.model.Clusters {
-		file := filepath.ToSlash(filepath.Join(w.root, "environments", c.ID, "cluster.cue"))
 		for _, isNamespaced := range []bool{false, true} {
 			kinds := c.guesses[isNamespaced]
 			if len(kinds) == 0 {
@@ -74,11 +73,16 @@ func (w *work) noteGuesses() {
 				guess, other = "a namespace", "Cluster"
 			}
 			w.model.Note(Note{
-				Pos: diag.Pos{File: file}, Doc: "cluster", Field: "apis",
+				Pos: w.clusterFile(c), Doc: "cluster", Field: "apis",
 				Do: "no release has the CRDs of these kinds, and the import guesses that their objects have " + guess + ": change a kind to " + other + " if this is wrong: " + strings.Join(diag.Distinct(kinds), ", "),
 			})
 		}
 	}
+}
+
+// clusterFile returns the position of the file of a cluster in the fleet.
+func (w *work) clusterFile(c *Cluster) diag.Pos {
+	return diag.Pos{File: filepath.ToSlash(filepath.Join(w.root, "environments", c.ID, "cluster.cue"))}
 }
 
 // mayBeNamespaced reports whether objects of a kind have a namespace, as far as it is known: a
