@@ -48,7 +48,8 @@ func (m *Model) leaveOutRelease(c *Cluster, name string, field []string, d *diag
 	of.At, of.Path = diag.Positions(r.Pos), r.Origin+" "+fleet.FieldText(field)
 	switch {
 	case len(field) > 1 && field[0] == "values":
-		of.At = diag.Positions(r.valuePos(fleet.FieldText(field[1:])))
+		pos, _ := r.value(fleet.FieldText(field[1:]))
+		of.At = diag.Positions(pos)
 	case len(field) == 1 && field[0] == "namespace" && r.named.IsValid():
 		of.At = diag.Positions(r.named)
 	}
