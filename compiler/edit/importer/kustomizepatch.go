@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -36,6 +37,7 @@ func kustomizePatch(p any) (Patch, bool) {
 		to, ok := kustomizeSelector(target)
 		return Patch{Target: to, Form: "json", Body: nodeOf(content, nil)}, ok && target != nil && len(content) > 0
 	case map[string]any:
+		content = strategicContent(textAt(p, "patch"), content)
 		isNamed := target != nil || textAt(content, "kind") != ""
 		if target == nil {
 			target = patchTarget(content)
@@ -44,6 +46,32 @@ func kustomizePatch(p any) (Patch, bool) {
 		return Patch{Target: to, Form: "strategic", Body: patchNode(content)}, ok && isNamed
 	}
 	return Patch{}, false
+}
+
+// strategicContent returns the content of a strategic merge patch as kustomize reads it: on, y and
+// dates are texts. Others is the content with the rules of Kubernetes, for a text that it cannot read.
+func strategicContent(text string, others map[string]any) map[string]any {
+	var document goyaml.Node
+	if goyaml.Unmarshal([]byte(text), &document) != nil {
+		return others
+	}
+	quoteTexts(&document)
+	quoted, err := goyaml.Marshal(&document)
+	var content map[string]any
+	if err != nil || yaml.Unmarshal(quoted, &content) != nil {
+		return others
+	}
+	return content
+}
+
+// quoteTexts puts quotes around the plain texts and dates of a document.
+func quoteTexts(n *goyaml.Node) {
+	if tag := n.ShortTag(); n.Kind == goyaml.ScalarNode && n.Style == 0 && (tag == "!!str" || tag == "!!timestamp") {
+		n.Tag, n.Style = "!!str", goyaml.DoubleQuotedStyle
+	}
+	for _, e := range n.Content {
+		quoteTexts(e)
+	}
 }
 
 // patchNode returns a patch of kustomize without the fields that name its object.
