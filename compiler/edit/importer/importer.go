@@ -166,7 +166,7 @@ type Release struct {
 	Origin    string // kind and name of the document, for the report
 	Pos       diag.Pos
 	Depends   []string // names of releases, sorted
-	named     diag.Pos // of an object with the namespace; may be invalid
+	named     diag.Pos // of the namespace; may be invalid
 
 	Chart    *ChartSource // nil for a release with objects
 	Target   ChartTarget  // for which the tool renders the chart

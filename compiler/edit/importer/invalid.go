@@ -64,10 +64,12 @@ func (m *Model) leaveOutRelease(c *Cluster, name string, field []string, d *diag
 	return true
 }
 
-// forgetLayers removes the planned files of layers, also from the copy of the fleet.
+// forgetLayers removes the planned files of layers, and of objects that they name, also from the copy
+// of the fleet. It plans the files of the objects again.
 func (w *work) forgetLayers(p *FilePlan) error {
 	for _, name := range slices.Concat(p.Written, p.Same) {
-		if !isLayerFile(name) {
+		dir, _, _ := strings.Cut(name, "/")
+		if !isLayerFile(name) && !slices.Contains([]string{"manifests", "kustomize", "jsonnet", "secrets"}, dir) {
 			continue
 		}
 		delete(w.files, name)
@@ -75,7 +77,7 @@ func (w *work) forgetLayers(p *FilePlan) error {
 			return err
 		}
 	}
-	return nil
+	return w.writeManifests()
 }
 
 // isLayerFile reports whether a file is one of a layer, and not of a chart's package.
