@@ -181,11 +181,15 @@ func (t *tree) checkNames(module string) {
 		err := modulepath.CheckImportPath(path.Join(cmp.Or(module, "example.com"), dir))
 		if err != nil || strings.ContainsAny(dir, ":@") {
 			t.unloadable[dir] = true
-			t.faults.Add(&diag.Diag{
+			d := &diag.Diag{
 				Code: diag.CodeDirectoryName,
 				At:   []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not accept the name of this directory",
 				Hint: "use only letters and digits in the name, with - _ and . between them", Cause: err,
-			})
+			}
+			if err != nil && strings.HasSuffix(err.Error(), "on Windows") {
+				d.Msg, d.Hint = "Windows reserves the name of this directory", "rename the directory, so that the fleet works on every machine"
+			}
+			t.faults.Add(d)
 		}
 		if other, ok := seen[strings.ToLower(dir)]; ok {
 			t.faults.Add(&diag.Diag{
