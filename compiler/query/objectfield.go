@@ -148,6 +148,9 @@ func (p fieldPath) exists(o fleet.Object) error {
 		if _, ok := fleet.Lookup(o.Object, field[:n+1]); ok {
 			continue
 		}
+		if fleet.IsMark(field) {
+			return &diag.Diag{Code: diag.CodeNoMatch, Path: o.ID(), Msg: "fleetc itself sets " + fleet.FieldText(field) + " when it writes the object", Hint: "name a field that a layer or a chart sets"}
+		}
 		hint := ""
 		switch at, _ := fleet.Lookup(o.Object, field[:n]); at := at.(type) {
 		case map[string]any:

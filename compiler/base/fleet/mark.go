@@ -57,6 +57,12 @@ func WithAnnotation(u *unstructured.Unstructured, name, value string) *unstructu
 // markFields are the fields of metadata that Mark sets, and the keys in them.
 var markFields = map[string][]string{"labels": {ReleaseLabel}, "annotations": {FleetAnnotation, ClusterAnnotation}}
 
+// IsMark reports whether a field of an object is a label or annotation that Mark sets.
+func IsMark(field []string) bool {
+	const depth = 3 // metadata.labels.NAME
+	return len(field) == depth && field[0] == "metadata" && slices.Contains(markFields[field[1]], field[2])
+}
+
 // Unmark returns an object without the metadata that Mark adds, and without
 // labels and annotations that are empty or null, which Mark never leaves. It does not modify u:
 // it returns u if there is nothing to remove, and otherwise a copy that shares
