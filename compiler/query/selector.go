@@ -49,7 +49,7 @@ func SelectClusters(ctx context.Context, c *compiler.Compiler, s Selector, patte
 	if e.Faults != nil && (len(loaded.Clusters) == 0 || slices.ContainsFunc(loaded.Clusters, func(in load.Cluster) bool { return !readable(in) })) {
 		return nil, e.Faults
 	}
-	if err := s.checkEnvironments(all); err != nil {
+	if err := s.checkEnvironments(all, patterns); err != nil {
 		return nil, err
 	}
 	var selected []string
@@ -60,13 +60,21 @@ func SelectClusters(ctx context.Context, c *compiler.Compiler, s Selector, patte
 	}
 	slices.Sort(selected)
 	if len(selected) == 0 {
-		return nil, s.selectsNothing(all)
+		return nil, s.selectsNothing(all, patterns)
 	}
 	return selected, nil
 }
 
+// noCluster begins the fault of a selector that selects none of the clusters of the patterns.
+func noCluster(patterns []string) string {
+	if len(patterns) == 0 {
+		return "no cluster "
+	}
+	return "no cluster of " + diag.Visible(strings.Join(patterns, ", "), diag.MaxText) + " "
+}
+
 // checkEnvironments reports environments that no cluster is in.
-func (s Selector) checkEnvironments(clusters []*fleet.Cluster) error {
+func (s Selector) checkEnvironments(clusters []*fleet.Cluster, patterns []string) error {
 	var known []string
 	for _, c := range clusters {
 		if c.Environment != "" {
@@ -79,7 +87,7 @@ func (s Selector) checkEnvironments(clusters []*fleet.Cluster) error {
 		if !slices.Contains(known, name) {
 			faults.Add(&diag.Diag{
 				Code: diag.CodeNoMatch,
-				Msg:  fmt.Sprintf("no cluster is in environment %q", diag.Visible(name, diag.MaxText)),
+				Msg:  noCluster(patterns) + fmt.Sprintf("is in environment %q", diag.Visible(name, diag.MaxText)),
 				Hint: cmp.Or(diag.OneOf(name, known), "list clusters and their environments with fleetc list"),
 			})
 		}
@@ -88,14 +96,14 @@ func (s Selector) checkEnvironments(clusters []*fleet.Cluster) error {
 }
 
 // selectsNothing returns the fault of a selector that selects none of the clusters.
-func (s Selector) selectsNothing(clusters []*fleet.Cluster) error {
+func (s Selector) selectsNothing(clusters []*fleet.Cluster, patterns []string) error {
 	var known []string
 	for _, c := range clusters {
 		for key, value := range c.Labels {
 			known = append(known, key+"="+value)
 		}
 	}
-	msg := fmt.Sprintf("no cluster matches the label selector %q", diag.Visible(s.Labels, diag.MaxText))
+	msg := noCluster(patterns) + fmt.Sprintf("matches the label selector %q", diag.Visible(s.Labels, diag.MaxText))
 	if len(s.Environments) > 0 {
 		msg += " in environment " + strings.Join(s.Environments, ", ")
 	}
