@@ -18,7 +18,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -72,6 +74,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	if name != "" && chart.PackageName(name) != name {
 		return nil, &diag.Diag{Code: diag.CodeFlagValue, Msg: fmt.Sprintf("%q is not a valid name of a CUE package", name), Hint: "write " + chart.PackageName(name)}
 	}
+	req.Ref = belowRoot(root, cmp.Or(c.Dir, "."), req.Ref)
 	source := c.Source(root)
 	resolved, err := source.Resolve(ctx, req)
 	if err != nil {
@@ -117,6 +120,26 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 		return nil, err
 	}
 	return a, p.commit()
+}
+
+// belowRoot returns an absolute path, or one that leads out of a directory, relative to the
+// root of the fleet. Other references and paths out of the fleet stay.
+func belowRoot(root, dir, ref string) string {
+	at := ref
+	if !filepath.IsAbs(ref) {
+		if !strings.HasPrefix(filepath.ToSlash(ref), "../") {
+			return ref
+		}
+		at = filepath.Join(dir, ref)
+	}
+	at, err := filepath.Abs(at)
+	if target, linkErr := filepath.EvalSymlinks(at); linkErr == nil {
+		at = target
+	}
+	if below, relErr := filepath.Rel(root, at); err == nil && relErr == nil && filepath.IsLocal(below) {
+		return "./" + filepath.ToSlash(below)
+	}
+	return ref
 }
 
 // packageFor returns the name of the package that pins the chart, or else a name made of the
