@@ -128,8 +128,11 @@ func explainUnpinned(d *diag.Diag, final cue.Value) {
 	if err != nil {
 		name = "NAME"
 	}
-	d.Hint = "run fleetc chart update " + name + " --version " + cmp.Or(wanted[1], "VERSION") +
-		" --in LAYER, which adds a version to those that are pinned"
+	update := "run fleetc chart update " + name + " --version " + cmp.Or(wanted[1], "VERSION") + " --in LAYER"
+	d.Hint = update + ", which adds a version to those that are pinned"
+	if wanted[1] == "" {
+		d.Hint = "remove one of the versions, or " + update + " to pin another one"
+	}
 }
 
 // withoutComputedPins removes the faults of fields that a package looks up by the version of a
