@@ -204,8 +204,10 @@ func globFiles(tree fs.FS, pattern string) ([]string, error) {
 	found := []string{"."}
 	for part := range strings.SplitSeq(pattern, "/") {
 		var next []string
+		seen := map[string]bool{}
 		add := func(file string) {
-			if !slices.Contains(next, file) {
+			if !seen[file] {
+				seen[file] = true
 				next = append(next, file)
 			}
 		}

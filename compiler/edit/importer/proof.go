@@ -213,8 +213,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = Different, "the fleet does not render it: "+diag.All(err)[0].Msg
 		return
 	}
-	if stored := storedDifferences(r, want); len(stored) > 0 && r.Unproven == "" {
-		proof.Differences = stored
+	if proof.Differences = storedDifferences(r, want); len(proof.Differences) > 0 {
 		proof.Status, proof.Reason = Different, "the cluster has other objects than the chart renders: Helm rendered it with other API versions or live objects, or the chart is another one"
 		return
 	}

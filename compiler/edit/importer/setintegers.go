@@ -105,8 +105,12 @@ func (w *work) writeIntegers(ctx context.Context) {
 				return len(before) == len(after) && sameBytes(before, after)
 			}
 			for _, n := range large {
-				i, number := n.Integer, n.Scalar
-				_, isExact := fleet.Float(number.(json.Number))
+				i := n.Integer
+				number, ok := n.Scalar.(json.Number)
+				if !ok {
+					continue // a string already, for another cluster
+				}
+				_, isExact := fleet.Float(number)
 				if n.Integer = nil; isExact && isSame() {
 					n.Integer = i
 					continue
