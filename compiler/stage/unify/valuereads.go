@@ -23,12 +23,16 @@ type valueReads struct {
 	// defaults are references to defaults: the release, "" if it is not known, the layer and the
 	// path; the last ones may be missing.
 	defaults [][]string
-	fields   map[token.Pos]bool // the values of fields to which names refer
+	fields   map[token.Pos]bool  // the values of fields to which names refer
+	lines    map[int][]token.Pos // fields by line; nil before the first use
 }
 
 // readsOf returns the names in references of the files of a cluster and its imports.
 func readsOf(in *build.Instance) *valueReads {
-	r := &valueReads{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, nil, map[token.Pos]bool{}}
+	r := &valueReads{
+		names: map[string]bool{}, whole: map[string]bool{}, values: map[string]bool{}, loops: map[string]bool{},
+		fields: map[token.Pos]bool{},
+	}
 	for _, of := range append(in.Dependencies(), in) {
 		for _, f := range of.Files {
 			r.visit(f)
@@ -140,10 +144,14 @@ func (r *valueReads) addDefaults(x ast.Expr) {
 
 // readsDefault reports whether a file may refer to a default, or to a map that has it.
 func (r *valueReads) readsDefault(root string, d *fleet.OverriddenDefault) bool {
-	for pos := range r.fields {
-		if pos.Line() == d.Pos.Line && diag.CUEPos(root, pos) == d.Pos {
-			return true
+	if r.lines == nil {
+		r.lines = map[int][]token.Pos{}
+		for pos := range r.fields {
+			r.lines[pos.Line()] = append(r.lines[pos.Line()], pos)
 		}
+	}
+	if slices.ContainsFunc(r.lines[d.Pos.Line], func(pos token.Pos) bool { return diag.CUEPos(root, pos) == d.Pos }) {
+		return true
 	}
 	path := slices.Concat([]string{d.Release, d.Layer}, d.Path)
 	return slices.ContainsFunc(r.defaults, func(read []string) bool {
