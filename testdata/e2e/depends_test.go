@@ -157,6 +157,8 @@ func (p *place) removesInOrder(ordered []string) {
 	p.write(dependingFile, strings.Join(slices.DeleteFunc(text, func(line string) bool {
 		return strings.HasPrefix(line, "releases: app:") || strings.HasPrefix(line, "releases: cache:")
 	}), "\n"))
+	p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p, "no ConfigMap is called cache")
+	p.edit(dependingFile, `"store", "cache"]`, `"store"]`)
 	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "2 pruned")
 	got, mark := p.configs("delete", mark)
 	if !slices.Equal(got, reverse[:2]) {
