@@ -60,7 +60,8 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 }
 
 // otherShards returns the clusters that a run with a shard does not select, with the
-// fields of [unify.Identity]. Clusters that cannot have a field of a selected one may be missing.
+// fields that [unify.IdentityWords] covers. It may omit clusters that cannot share such a field
+// with a selected cluster.
 func (c *Compiler) otherShards(ctx context.Context, selected []*fleet.Cluster) ([]*fleet.Cluster, error) {
 	words := unify.IdentityWords(selected)
 	if c.Shard == (fleet.Shard{}) || len(words) == 0 {

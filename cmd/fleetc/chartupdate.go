@@ -25,10 +25,11 @@ version to the package and changes or adds one line in the layer:
 
   releases: "NAME": chart: version: "VERSION"
 
-The clusters of this layer move, and the others stay. If only some of them have
-the release, update writes the line into the layers below. It writes nothing if
-another line selects a version for one of them. update removes versions that no
-cluster uses any more from the package.
+The clusters of this layer move, and the others stay. If only some clusters of
+the layer have the release, update writes the line into the layers below that
+have it. If another line selects a version for a cluster of the layer, update
+writes nothing. update removes versions that no cluster uses any more from the
+package.
 
 update prints what changes:
 

@@ -13,8 +13,8 @@ import (
 const fmtLong = `fmt formats CUE files as cue fmt does. It formats the named files, or all files
 of the fleet's module. Without names, it skips cue.mod, nested modules, and
 directories whose names begin with . or _. It prints the names of the files that
-it writes. A file with CRLF line ends keeps them. If a file does not parse, fmt
-writes nothing.
+it writes. fmt keeps CRLF line endings. If a file does not parse, fmt writes
+nothing.
 
 With --check, fmt writes nothing, prints the names of files that are not
 formatted, and exits with status 1 if there are any.`

@@ -85,7 +85,7 @@ func (d *Decisions) Decide(ctx context.Context, what Decision, names []string) (
 	if len(names) == 0 {
 		names = all
 	}
-	first := map[string]string{} // cluster of a wave
+	first := map[string]string{} // ID of the first cluster by wave
 	for i, clusters := range d.order.Clusters(d.Clusters) {
 		if len(clusters) > 0 {
 			first[all[i]] = clusters[0].ID

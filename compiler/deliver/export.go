@@ -43,7 +43,8 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, cluste
 	}))
 }
 
-// withRules yields the results of clusters, and then the faults of their rules together.
+// withRules yields the results, and then the faults of rules that match no object in any of the
+// clusters.
 func withRules[T any](f *compiler.Fleet, results iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for one, err := range results {
@@ -207,8 +208,8 @@ func CheckOutputSources(ctx context.Context, c *compiler.Compiler, root string, 
 	return nil
 }
 
-// otherReaders returns the clusters beside the selected ones whose layers mention a directory of
-// the fleet that is, or has, the directory.
+// otherReaders returns the unselected clusters whose layers mention dir or a directory of the
+// fleet above it.
 func otherReaders(ctx context.Context, c *compiler.Compiler, root string, selected []string, dir string) ([]*fleet.Cluster, error) {
 	var words []string
 	for at := resolvedAbove(dir); !sameFile(at, root); at = filepath.Dir(at) {

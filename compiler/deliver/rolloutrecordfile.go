@@ -62,7 +62,7 @@ func (r *WaveRecords) Change(module, wave string, change func(*WaveRecord)) bool
 	before := record
 	change(&record)
 	if record.Approval == nil && record.Pause == nil && record.Abort == nil {
-		record = WaveRecord{} // its cluster alone is not a decision
+		record = WaveRecord{} // a record without a decision is removed
 		delete(waves, wave)
 	} else {
 		waves[wave] = record
@@ -73,10 +73,10 @@ func (r *WaveRecords) Change(module, wave string, change func(*WaveRecord)) bool
 	return record != before
 }
 
-// Follow moves the pauses and aborts of waves that a fleet no longer has to the waves that have
-// their first clusters now, and removes the other records of such waves.
+// Follow handles renamed waves: it moves the pause and abort of a wave that no longer exists to
+// the wave that now contains its first cluster, and drops the approval.
 func (r *WaveRecords) Follow(module string, order *fleet.Rollout, clusters []*fleet.Cluster) {
-	names, waves := order.WaveNames(), map[string]string{} // of clusters
+	names, waves := order.WaveNames(), map[string]string{} // waves: name of the wave by cluster ID
 	for i, in := range order.Clusters(clusters) {
 		for _, c := range in {
 			waves[c.ID] = names[i]

@@ -257,7 +257,7 @@ func (u *imageUpdater) withoutNewLines(d *diag.Diag, edits load.Edits) *diag.Dia
 		case at.Line > 0 || d.At[i].Line == 0:
 			out.At = append(out.At, at)
 		case i == 0:
-			out.Code, out.Msg = diag.CodeUpdateEffect, "the image is not written: with it, the fleet has a fault: "+d.Msg
+			out.Code, out.Msg = diag.CodeUpdateEffect, "the tag is not written, because the fleet would then have a fault: "+d.Msg
 			out.Hint, out.Fixes = "change the image by hand", nil
 		}
 	}

@@ -206,7 +206,7 @@ func (k *check) values(o fleet.Object, at []string, before, after any, changed m
 		if i := slices.IndexFunc(k.all, func(v ImageVersion) bool { return v.Image == before }); i >= 0 {
 			hint = "clusters with different policies share the line: name a layer with --in"
 			if policyOf(k.cluster, k.all[i].Repository).Rule == k.all[i].rule {
-				hint = "this cluster has the same file: replace the link to it with a file, or update the image without --in"
+				hint = "replace the symbolic link in this cluster with a copy of the file, or update the image without --in"
 			}
 		}
 		k.fault(o.Release, fmt.Sprintf("the image %s of %s would also become %s", briefValue(before), o.Title(), briefValue(after)), hint)

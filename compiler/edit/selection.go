@@ -88,7 +88,7 @@ func (p *pinning) refuse(cluster string, r *fleet.Release, wanted fleet.ChartRef
 	if wanted == r.Chart {
 		return &diag.Diag{
 			Code: diag.CodeUpdateEffect, At: []diag.Pos{r.Pos}, Path: r.Path("chart"), Clusters: []string{cluster},
-			Msg: "the version of the chart would change in this cluster, too", Hint: "name a layer with --in that has all these clusters",
+			Msg: "the version of the chart would change in this cluster, too", Hint: "name a layer with --in that also contains this cluster",
 		}
 	}
 	d := &diag.Diag{

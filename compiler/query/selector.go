@@ -70,7 +70,7 @@ func noCluster(patterns []string) string {
 	if len(patterns) == 0 {
 		return "no cluster "
 	}
-	return "no cluster of " + diag.Visible(strings.Join(patterns, ", "), diag.MaxText) + " "
+	return "no cluster that " + diag.Visible(strings.Join(patterns, ", "), diag.MaxText) + " selects "
 }
 
 // checkEnvironments reports environments that no cluster is in.

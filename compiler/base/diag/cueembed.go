@@ -187,9 +187,9 @@ func (x *explanation) yamlSyntax(m []string) {
 // notExpected matches the messages of the parser of the YAML libraries.
 var notExpected = regexp.MustCompile(`(?:line (\d+): )?did not find expected (?:key|node content|'-' indicator|',' or '[\]}]')$`)
 
-// YAMLLine returns the line of a fault in YAML for the line and the message of a YAML library. The
-// parser of the libraries counts lines from 0, and that of go.yaml.in/yaml/v3 names the line of the
-// map or list around the fault.
+// YAMLLine returns the line of a fault in YAML for the line and the message of a YAML library.
+// sigs.k8s.io/yaml counts lines from 0, and go.yaml.in/yaml/v3 reports the line where the
+// enclosing map or list begins.
 func YAMLLine(data []byte, line int, msg string) int {
 	if !notExpected.MatchString(msg) {
 		return line
@@ -197,8 +197,8 @@ func YAMLLine(data []byte, line int, msg string) int {
 	var v any
 	if err := yaml.Unmarshal(data, &v); err != nil {
 		if m := notExpected.FindStringSubmatch(err.Error()); m != nil {
-			n, _ := strconv.Atoi(m[1])                                          // none for the first line
-			last := bytes.Count(bytes.TrimRight(data, " \t\r\n"), []byte("\n")) // a fault at the end is there
+			n, _ := strconv.Atoi(m[1])                                          // 0 if the message has no line: the fault is in the first line
+			last := bytes.Count(bytes.TrimRight(data, " \t\r\n"), []byte("\n")) // a fault at the end of the file is reported in its last line with text
 			return min(n, last) + 1
 		}
 	}

@@ -163,7 +163,8 @@ func (x *explanation) relativeImport(m []string) {
 	x.Hint = `write import "` + x.module() + "/environments/" + strings.TrimLeft(m[1], "./") + `"`
 }
 
-// unread explains a file that is not read.
+// unread explains a file that fleetc does not read: it is too large, or a link out of the fleet
+// or into .git.
 func (x *explanation) unread(m []string) {
 	name := m[1]
 	if rel, err := filepath.Rel(x.root, name); err == nil && filepath.IsLocal(rel) {
@@ -173,7 +174,7 @@ func (x *explanation) unread(m []string) {
 	if x.Code == CodeOutsideFleet {
 		x.Hint = "replace it with a file"
 	}
-	if name == "" { // it is in the layer
+	if name == "" { // the link is a file of the layer
 		x.Msg = "this " + m[2]
 	}
 }

@@ -23,15 +23,15 @@ type DefaultUses struct {
 
 // An OverriddenDefault is a default without effect in a cluster.
 type OverriddenDefault struct {
-	Release string   `json:"release"`
-	Layer   string   `json:"layer"`
-	Below   string   `json:"below,omitempty"` // common prefix of the IDs of the layer's clusters; empty for the root
-	Path    []string `json:"path"`            // of the value
-	Pos     diag.Pos `json:"pos"`
-	By      diag.Pos `json:"by"` // the effective value
-	Pinned  bool     `json:"pinned,omitempty"`
-	Read    bool     `json:"read,omitempty"` // a layer refers to the default
-	Near    string   `json:"near,omitempty"` // a similar name that something reads
+	Release    string   `json:"release"`
+	Layer      string   `json:"layer"`
+	Below      string   `json:"below,omitempty"` // common prefix of the IDs of the layer's clusters; empty for the root
+	Path       []string `json:"path"`            // of the value
+	Pos        diag.Pos `json:"pos"`
+	By         diag.Pos `json:"by"` // the effective value
+	Pinned     bool     `json:"pinned,omitempty"`
+	Referenced bool     `json:"referenced,omitempty"` // an expression refers to the default
+	Near       string   `json:"near,omitempty"`       // a similar name that something reads
 }
 
 // Field returns the path of the default in CUE syntax.

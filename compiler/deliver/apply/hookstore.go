@@ -65,7 +65,8 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 	return out
 }
 
-// OnlyDeletionHooks returns a bundle with the deletion hooks of another one as its only objects.
+// OnlyDeletionHooks returns a copy of the bundle with only its cluster, its digest and its deletion
+// hooks.
 func OnlyDeletionHooks(b *fleet.Bundle) *fleet.Bundle {
 	return &fleet.Bundle{Cluster: b.Cluster, Digest: b.Digest, Hooks: slices.Concat(slices.Collect(maps.Values(hooksOn(b, "pre-delete", "post-delete")))...)}
 }

@@ -47,8 +47,8 @@ func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 	return BranchUnchanged, nil
 }
 
-// isMerged reports whether the base contains the tip. A base without its changes has reverted
-// them then.
+// isMerged reports whether the base contains the tip. If the base contains the
+// tip but not its changes, they were reverted.
 func (a *attempt) isMerged(ctx context.Context) (bool, error) {
 	if fetched, err := a.fetchSince(ctx, a.tip, "tree:0"); err != nil || !fetched {
 		return false, err
@@ -151,7 +151,7 @@ func (a *attempt) keep(ctx context.Context) (tree string, kept int, err error) {
 }
 
 // movedIndexes returns the index files that commits of the base have changed since the parent of
-// the tip. A change that the base merged and reverted does not show in its files.
+// the tip. Comparing the files would miss a change that the base merged and reverted.
 func (a *attempt) movedIndexes(ctx context.Context) ([]string, error) {
 	if fetched, err := a.fetchSince(ctx, a.parents[0], "blob:none"); err != nil || !fetched {
 		return nil, err
@@ -162,7 +162,7 @@ func (a *attempt) movedIndexes(ctx context.Context) ([]string, error) {
 	}
 	args := []string{"log", "--first-parent", "--diff-merges=first-parent", "--name-only", "--no-renames", "--no-relative", "--no-show-signature", "-z", "--format=", a.base, "^" + a.parents[0]}
 	for commit := range strings.FieldsSeq(boundary) {
-		args = append(args, "^"+commit) // it seems to add all its files
+		args = append(args, "^"+commit) // git log shows a boundary commit as adding all its files
 	}
 	out, err := a.run(ctx, append(args, "--", ":(top,glob)**/"+indexFile)...)
 	return strings.Split(out, "\x00"), a.fault(err)
@@ -201,7 +201,7 @@ func (a *attempt) kept(file string, clusters map[string]bool) string {
 }
 
 // isOwn reports whether a commit was made with Onto for the fleet and not changed since, and
-// returns its parents: it has one then. An empty fleet stands for all.
+// returns its parents. An own commit has exactly one parent. An empty fleet matches all fleets.
 func (r *Remote) isOwn(ctx context.Context, commit, fleet string) (own bool, parents []string, err error) {
 	out, err := r.run(ctx, "cat-file", "commit", commit)
 	if err != nil {

@@ -148,8 +148,8 @@ func hasName(releases []*Release, name string) bool {
 	return slices.ContainsFunc(releases, func(r *Release) bool { return r.Name == name })
 }
 
-// useHelmName gives a release with a chart, which may print its name, the name of Argo CD if none of
-// the cluster has it.
+// useHelmName names a chart release as Argo CD does, unless another release of the cluster has that
+// name. Templates may print it.
 func (r *Release) useHelmName(others []*Release) {
 	switch {
 	case r.Chart == nil || r.helmName == "":

@@ -42,9 +42,9 @@ var applicationSource = map[string]string{
 	"helm.passCredentials":      "use helm repo add or docker login: credentials are not part of the fleet",
 	"helm.skipSchemaValidation": "", // the proof adds waivers
 	"helm.skipTests":            "nothing to do: tests: false is the default",
-	"helm.namespace":            "fleetc renders a chart for the namespace of its release, and the proof compares with the objects for this one",
-	"helm.kubeVersion":          "the proof compares with the objects for this version: set cluster.kubernetes if the cluster has it",
-	"helm.apiVersions":          "the proof compares with the objects for these versions: add those to cluster.apis that the import did not",
+	"helm.namespace":            "fleetc renders the chart for the namespace of the release, and the proof compares with what Argo CD renders for helm.namespace: check releases that differ",
+	"helm.kubeVersion":          "the proof compares with what Argo CD renders for this version: set cluster.kubernetes if the cluster has it",
+	"helm.apiVersions":          "the proof compares with what Argo CD renders for these versions: add the versions that are missing to cluster.apis",
 	"kustomize.namePrefix":      "", "kustomize.nameSuffix": "", "kustomize.images": "", "kustomize.namespace": "", "kustomize.replicas": "",
 	"kustomize.patches": "", "kustomize.components": "", "kustomize.commonLabels": "", "kustomize.commonAnnotations": "",
 	"kustomize.labelWithoutSelector":      "", // argorelease.go reads it

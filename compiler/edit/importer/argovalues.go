@@ -186,7 +186,7 @@ func (r *argoReader) valueFiles(s *appSource, out *Release) ([]namedFile, error)
 		}
 		files, err := globFiles(os.DirFS(r.Work), f.path)
 		if err != nil || len(files) == 0 && !isTrueAt(s.spec, "helm", "ignoreMissingValueFiles") {
-			return nil, r.fault(diag.CodeImportFile, s.app, f.field, "the repository has no file that matches "+f.path, "correct the name, or set ignoreMissingValueFiles: true")
+			return nil, r.fault(diag.CodeImportFile, s.app, f.field, "the repository has no file that matches "+f.path, "correct the pattern, or set ignoreMissingValueFiles: true")
 		}
 		for _, file := range files {
 			if !seen[file] {
@@ -262,7 +262,7 @@ func (r *argoReader) valuePath(s *appSource, out *Release, name string, field []
 		return "", nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "write a file of the repository")
+		return "", r.fault(diag.CodeImportFile, s.app, field, "the file "+name+" is outside of the repository", "name a file of the repository")
 	}
 	return file, nil
 }

@@ -186,11 +186,11 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 		s.noteRules(o, applyRules)
 	}
 	r.SetObjects(nodes)
-	if r.named = s.at(k.fluxObject, "spec", "targetNamespace"); textAt(k.spec, "targetNamespace") != "" {
+	if r.namespacePos = s.at(k.fluxObject, "spec", "targetNamespace"); textAt(k.spec, "targetNamespace") != "" {
 		return r
 	}
 	if i := slices.IndexFunc(k.plain, func(o *fluxObject) bool { return o.namespace() == r.Namespace }); i >= 0 {
-		r.named = s.at(k.plain[i], "metadata", "namespace")
+		r.namespacePos = s.at(k.plain[i], "metadata", "namespace")
 	}
 	return r
 }

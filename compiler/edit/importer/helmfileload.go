@@ -219,7 +219,7 @@ func (e *environmentRun) loadBase(dir string, base item, env environment) (*stat
 	}
 	file, err := e.place(dir, name)
 	if err != nil {
-		return nil, base.fault(diag.CodeImportFile, "bases", "the base "+diag.Visible(name, diag.MaxText)+" is outside of the repository", "write a file of the repository")
+		return nil, base.fault(diag.CodeImportFile, "bases", "the base "+diag.Visible(name, diag.MaxText)+" is outside of the repository", "name a file of the repository")
 	}
 	if !e.isFile(file) {
 		return nil, base.fault(diag.CodeImportFile, "bases", "the repository has no file "+diag.Visible(file, diag.MaxText), "correct the path of the base")

@@ -166,8 +166,8 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 }
 
 // noteSecrets adds a note for each value of a release that is also the value of a Secret
-// which Helm rendered: the fleet's files have it in plain text. After helm upgrade
-// --reuse-values, the values.yaml of the stored chart has it too, from where it is removed.
+// which Helm rendered: the fleet's files have it in plain text. helm upgrade --reuse-values
+// also stores these values in the chart's values.yaml: noteSecrets removes them there.
 func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 	secret := map[string]bool{}
 	for _, o := range d.Objects {
@@ -195,17 +195,17 @@ func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 	if len(values) == 0 || i < 0 || yaml.Unmarshal(d.Chart.Files[i].Data, &defaults) != nil {
 		return
 	}
-	own := mapLeaves(defaults, nil, func(path []string, leaf any) any {
+	cleaned := mapLeaves(defaults, nil, func(path []string, leaf any) any {
 		switch value := values[fleet.FieldText(path)]; {
 		case value == "" || leaf == "" || leaf == nil:
 		case leaf == value:
 			return ""
 		default:
-			note(path, "a Secret has this value, and the values.yaml of the stored chart has another one, which is a secret too if --reuse-values brought it")
+			note(path, "the values.yaml of the stored chart has a different value here, which may be an earlier secret that helm upgrade --reuse-values stored")
 		}
 		return leaf
 	})
-	if text, err := yaml.Marshal(own); err == nil {
+	if text, err := yaml.Marshal(cleaned); err == nil {
 		d.Chart.Files[i].Data = text
 	}
 }

@@ -155,18 +155,18 @@ type Cluster struct {
 
 	apis       []fleet.API       // kinds without a CRD, which the proof finds
 	declared   []fleet.API       // cluster.apis of files that the import does not write
-	guesses    map[bool][]string // those of apis whose scope is guessed, by whether they are namespaced
+	guesses    map[bool][]string // kinds whose scope is a guess; the key says whether they are namespaced
 	references map[string]string // references to secrets in the compiled fleet, by name
 }
 
 // A Release is a release of one cluster.
 type Release struct {
-	Name      string
-	Namespace string
-	Origin    string // kind and name of the document, for the report
-	Pos       diag.Pos
-	Depends   []string // names of releases, sorted
-	named     diag.Pos // of the namespace; may be invalid
+	Name         string
+	Namespace    string
+	Origin       string // kind and name of the document, for the report
+	Pos          diag.Pos
+	Depends      []string // names of releases, sorted
+	namespacePos diag.Pos // may be invalid
 
 	Chart    *ChartSource // nil for a release with objects
 	Target   ChartTarget  // for which the tool renders the chart
@@ -193,8 +193,8 @@ type Release struct {
 	manifests string         // directory in the fleet with its objects; empty for objects in CUE
 }
 
-// A ChartTarget is the namespace and the versions for which a tool renders a chart. Empty fields are
-// those of the release and the cluster.
+// A ChartTarget is the namespace and the versions for which a tool renders a chart. An empty field
+// stands for the value of the release or the cluster.
 type ChartTarget struct {
 	Namespace, KubeVersion string
 	APIVersions            []string

@@ -50,8 +50,8 @@ func (m *Model) leaveOutRelease(c *Cluster, name string, field []string, d *diag
 	case len(field) > 1 && field[0] == "values":
 		pos, _ := r.value(fleet.FieldText(field[1:]))
 		of.At = diag.Positions(pos)
-	case len(field) == 1 && field[0] == "namespace" && r.named.IsValid():
-		of.At = diag.Positions(r.named)
+	case len(field) == 1 && field[0] == "namespace" && r.namespacePos.IsValid():
+		of.At = diag.Positions(r.namespacePos)
 	}
 	dropped := *r
 	dropped.Unproven = m.LeaveOut(r.Origin, r.Pos, &of)

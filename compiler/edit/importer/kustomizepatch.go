@@ -49,17 +49,18 @@ func kustomizePatch(p any) (Patch, bool) {
 }
 
 // strategicContent returns the content of a strategic merge patch as kustomize reads it: on, y and
-// dates are texts. Others is the content with the rules of Kubernetes, for a text that it cannot read.
-func strategicContent(text string, others map[string]any) map[string]any {
+// dates are texts. It returns fallback, the content as Kubernetes reads it, if the patch does not
+// parse.
+func strategicContent(text string, fallback map[string]any) map[string]any {
 	var document goyaml.Node
 	if goyaml.Unmarshal([]byte(text), &document) != nil {
-		return others
+		return fallback
 	}
 	quoteTexts(&document)
 	quoted, err := goyaml.Marshal(&document)
 	var content map[string]any
 	if err != nil || yaml.Unmarshal(quoted, &content) != nil {
-		return others
+		return fallback
 	}
 	return content
 }

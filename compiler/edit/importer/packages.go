@@ -49,7 +49,7 @@ func (w *work) noteMissing(sources map[string]*ChartSource) {
 func (w *work) noteUnchecked() {
 	for _, c := range w.model.Clusters {
 		if slices.ContainsFunc(c.Releases, func(r *Release) bool { return r.Chart != nil && w.charts[r.Chart.key()].missing != nil }) {
-			w.model.Note(Note{Pos: w.clusterFile(c), Doc: "cluster", Do: "charts are missing, so the import did not look for the faults of fleetc vet --render: pin the charts, and run it"})
+			w.model.Note(Note{Pos: w.clusterFile(c), Doc: "cluster", Do: "charts are missing, so the import did not run the checks of fleetc vet --render: pin the charts, and run fleetc vet --render"})
 		}
 	}
 }

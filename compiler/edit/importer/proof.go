@@ -223,7 +223,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = Different, diag.Count(len(changes), "object differs", "objects differ")
 		proof.Differences = differences(changes)
 		if fields := r.Target.fields(); fields != "" {
-			proof.Reason += "; the tool renders the chart for " + fields + ", and the fleet for the release and its cluster"
+			proof.Reason += "; Argo CD renders the chart for " + fields + ", and fleetc for the namespace of the release and the versions of its cluster"
 		} else if len(r.Values.integers()) > 0 {
 			proof.Reason += "; helm --set sets integers that templates print in full, and the fleet has numbers, which they may print as 1e+06"
 		} else if ch := p.chart(r); ch != nil && !render.UsedAPIsOf(ch).None() {

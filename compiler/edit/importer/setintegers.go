@@ -15,7 +15,8 @@ import (
 // This file handles the integers of helm --set. Templates see them as int64, and the numbers of
 // values files as float64: they print 1000000 or 1e+06.
 
-// setIntegers marks the int64 of values, which are those of the node.
+// setIntegers sets Integer of each node whose value in values is an int64. values has the
+// structure of the node.
 func (n *Node) setIntegers(values any) {
 	switch v := values.(type) {
 	case map[string]any:

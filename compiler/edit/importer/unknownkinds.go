@@ -24,8 +24,8 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 			}
 		}
 	}
-	scopes := map[schema.GroupVersionKind]bool{} // whether objects have a namespace
-	shown := map[schema.GroupVersionKind]bool{}  // whether the scope is not a guess
+	scopes := map[schema.GroupVersionKind]bool{}  // whether objects have a namespace
+	isKnown := map[schema.GroupVersionKind]bool{} // whether the scope is not a guess
 	for _, r := range c.Releases {
 		// Charts and Argo CD leave the namespace out where it is that of the release.
 		inRelease := r.Chart != nil || w.model.Tool == "argocd"
@@ -37,7 +37,7 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 			isCommon := slices.Contains(kube.CustomKinds(gvk.Group), gvk.Kind)
 			scopes[gvk] = scopes[gvk] || !isClusterWide(gvk.GroupKind()) && (inRelease || isCommon || o.GetNamespace() != "")
 			// A kustomization can set the namespace of any object.
-			shown[gvk] = shown[gvk] || isCommon || r.Chart != nil && o.GetNamespace() != ""
+			isKnown[gvk] = isKnown[gvk] || isCommon || r.Chart != nil && o.GetNamespace() != ""
 		}
 	}
 	var out []fleet.API
@@ -46,11 +46,11 @@ func (w *work) unknownKinds(c *Cluster) []fleet.API {
 		version, kind := gvk.ToAPIVersionAndKind()
 		for _, a := range c.declared {
 			if a.APIVersion == version && a.Kind == kind {
-				namespaced, shown[gvk] = a.Namespaced, true
+				namespaced, isKnown[gvk] = a.Namespaced, true
 			}
 		}
 		out = append(out, fleet.API{APIVersion: version, Kind: kind, Namespaced: namespaced})
-		if !shown[gvk] {
+		if !isKnown[gvk] {
 			c.guesses[namespaced] = append(c.guesses[namespaced], gvk.GroupKind().String())
 		}
 	}
@@ -74,7 +74,7 @@ func (w *work) noteGuesses() {
 			}
 			w.model.Note(Note{
 				Pos: w.clusterFile(c), Doc: "cluster", Field: "apis",
-				Do: "no release has the CRDs of these kinds, and the import guesses that their objects have " + guess + ": change a kind to " + other + " if this is wrong: " + strings.Join(diag.Distinct(kinds), ", "),
+				Do: "the import guesses that objects of " + strings.Join(diag.Distinct(kinds), ", ") + " have " + guess + ", because no release has their CRDs: change wrong ones to " + other,
 			})
 		}
 	}

@@ -77,8 +77,9 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 }
 
 // mayBeSecret reports whether a Secret of a cluster may contain the value of a field that only CUE
-// knows, or contained it in an earlier rendering. It is true for hidden fields and definitions that
-// no rendering was compared with.
+// knows, or contained it in an earlier rendering. If the cluster cannot be rendered, it is also true
+// for hidden fields and definitions, unless an earlier rendering had the same value and no Secret
+// contained it.
 func (c *checker) mayBeSecret(ctx context.Context, s *snapshot, cluster string, field []string, e *fleet.Explanation) (bool, error) {
 	release, err := s.lock.acquire(ctx)
 	if err != nil {

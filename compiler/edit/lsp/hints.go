@@ -74,7 +74,7 @@ func (s *snapshot) overriddenLines(cur *cursor) map[int]*overriddenLine {
 			if !slices.Contains(line.overridden, c.ID) {
 				line.overridden = append(line.overridden, c.ID)
 			}
-			if o.Read && !slices.Contains(line.used, c.ID) {
+			if o.Referenced && !slices.Contains(line.used, c.ID) {
 				line.used = append(line.used, c.ID)
 			}
 			if !slices.Contains(line.by, o.By) {

@@ -185,7 +185,7 @@ type renamer struct {
 	file, text string     // that is read
 	dir        string     // of the layer, relative to the root
 	isShared   bool       // whether another layer has the name of the layer
-	several    []diag.Pos // references to the defaults of each of these layers
+	ambiguous  []diag.Pos // references to the defaults of several layers with the same name
 }
 
 // compile compiles the fleet with the unsaved edits, and refuses the rename if it has faults. It

@@ -76,8 +76,8 @@ func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	if len(r.computed) > 0 {
 		return nil, refuse("%s: an expression computes the name of a layer or a cluster here: write the name first, or rename by hand", r.computed[0])
 	}
-	if len(r.several) > 0 {
-		return nil, refuse("%s: this refers to each layer called %s: rename by hand", r.several[0], r.before)
+	if len(r.ambiguous) > 0 {
+		return nil, refuse("%s: this refers to each layer called %s: rename by hand", r.ambiguous[0], r.before)
 	}
 	if len(r.patterns) > 0 {
 		return nil, r.refusePattern(r.patterns[0])

@@ -46,7 +46,7 @@ func (r *renamer) references(parsed *ast.File) {
 			return true
 		}
 		if r.kind == namedLayer && !r.isInLayer("") && r.isShared {
-			r.several = append(r.several, r.pos(n))
+			r.ambiguous = append(r.ambiguous, r.pos(n))
 			return true
 		}
 		if _, bare := n.(*ast.Ident); bare && ast.StringLabelNeedsQuoting(r.after) && !strings.HasSuffix(r.text[:c.offset], ".") {

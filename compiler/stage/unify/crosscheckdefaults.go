@@ -11,16 +11,16 @@ import (
 
 // uselessDefault is a default that no cluster uses.
 type uselessDefault struct {
-	fleet.OverriddenDefault            // in the first of the clusters
-	clusters                []string   // that override it
-	by                      []diag.Pos // sorted
-	pinned, selected        bool
-	unread, waived, read    bool
+	fleet.OverriddenDefault               // in the first of the clusters
+	clusters                   []string   // that override it
+	by                         []diag.Pos // sorted
+	pinned, selected           bool
+	unread, waived, referenced bool
 }
 
-// checkDefaults reports defaults that have no effect in any cluster, if the run has all
-// clusters of their layer. If the run has all clusters of the fleet, it also reports waivers
-// for no such default.
+// checkDefaults reports defaults that have no effect in any cluster and to which no expression
+// refers, if the run has all clusters of their layer. If the run has all clusters of the fleet,
+// it also reports waivers for no such default.
 func (f *fleetCheck) checkDefaults() {
 	whole := f.covers("")
 	useless := f.uselessDefaults()
@@ -38,7 +38,7 @@ func (f *fleetCheck) checkDefaults() {
 		}
 	}
 	for _, d := range useless {
-		if !d.waived && !d.read {
+		if !d.waived && !d.referenced {
 			f.faults.Add(d.fault())
 		}
 	}
@@ -72,7 +72,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 				d = &uselessDefault{OverriddenDefault: o, pinned: true}
 				useless[o.Pos] = d
 			}
-			d.clusters, d.read = append(d.clusters, c.ID), d.read || o.Read
+			d.clusters, d.referenced = append(d.clusters, c.ID), d.referenced || o.Referenced
 			if o.By.IsValid() {
 				d.by = append(d.by, o.By)
 			}

@@ -46,8 +46,8 @@ func destinationOf(c *fleet.Cluster) (string, diag.Pos) {
 // SameContexts returns a fault for each kubeconfig context that several clusters have.
 func SameContexts(clusters []*fleet.Cluster) error { return contexts.check(clusters) }
 
-// IdentityWords returns words of which one is in the layers of each cluster that may have the
-// same context, UID or destination as one of the clusters.
+// IdentityWords returns search words: the layers of any cluster that shares a context, UID or
+// destination with one of the clusters contain at least one of them.
 func IdentityWords(clusters []*fleet.Cluster) []string {
 	used := diag.Filter(identities, func(i identity) bool {
 		return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool {

@@ -66,7 +66,7 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster, in *build.Instance) {
 	c.Defaults.Unread = w.sorted(w.unread)
 	for _, l := range [][]fleet.OverriddenDefault{c.Defaults.Overridden, c.Defaults.Unselected, c.Defaults.Unread} {
 		for i := range l {
-			l[i].Read = reads().readsDefault(e.root, &l[i])
+			l[i].Referenced = reads().readsDefault(e.root, &l[i])
 		}
 	}
 }

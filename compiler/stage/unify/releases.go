@@ -119,7 +119,7 @@ var (
 func explainUnpinned(d *diag.Diag, final cue.Value) {
 	at, wanted := chartVersion.FindStringSubmatch(d.Path), noVersion.FindStringSubmatch(d.Msg)
 	if at != nil && strings.HasPrefix(d.Msg, "has no value: ") {
-		d.Hint = "write one of the versions, without a default"
+		d.Hint = "set chart.version to one version that the package pins"
 	}
 	if at == nil || wanted == nil {
 		return
