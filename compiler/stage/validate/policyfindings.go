@@ -24,6 +24,9 @@ func (c *compiledRule) findings(err error, o *policyObject) (v result) {
 		}
 		f.line = c.line(f.path)
 		if strings.HasPrefix(d.Msg, "invalid regexp: ") {
+			if o.isSecret(f.path) { // the expression may come from another field
+				return result{fault: "invalid regular expression", faultAt: f.line}
+			}
 			return result{fault: first(d.Cause), faultAt: f.line}
 		}
 		if value, known := fleet.Lookup(o.plain, f.path); known && len(f.path) > 0 {
