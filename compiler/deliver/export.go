@@ -211,12 +211,16 @@ func CheckOutputSources(ctx context.Context, c *compiler.Compiler, root string, 
 // otherReaders returns the unselected clusters whose layers mention dir or a directory of the
 // fleet above it.
 func otherReaders(ctx context.Context, c *compiler.Compiler, root string, selected []string, dir string) ([]*fleet.Cluster, error) {
-	var words []string
+	var names, words []string
 	for at := resolvedAbove(dir); !sameFile(at, root); at = filepath.Dir(at) {
 		if at == filepath.Dir(at) {
 			return nil, nil // outside of the fleet
 		}
-		words = append(words, filepath.Base(at)+`"`, filepath.Base(at)+`/"`)
+		names = append([]string{filepath.Base(at)}, names...)
+	}
+	for i := range names {
+		name := path.Join(names[:i+1]...)
+		words = append(words, name+`"`, name+`/"`)
 	}
 	ids, err := c.ClusterIDs()
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(selected, id) })

@@ -72,10 +72,10 @@ func (a *attempt) fetchSince(ctx context.Context, commit, filter string) (bool, 
 		return false, a.fault(err)
 	}
 	_, err = a.remote(ctx, "fetch", "--quiet", "--shallow-since=@"+since, "--filter="+filter, "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "origin", a.base)
-	if git.Failed(err) != nil {
-		return false, nil
+	if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "shallow") {
+		return false, nil // the server does not support it
 	}
-	return err == nil, err
+	return err == nil, a.fault(err)
 }
 
 // leftover returns the state of a branch if the update changes nothing in Onto: Stale if the
