@@ -204,12 +204,12 @@ func (p *pinning) selectIn(name string, f *fleet.Fleet) error {
 			Hint: "name another layer with --in",
 		}
 	}
+	all, err := load.Layers(p.root)
+	if err != nil {
+		return err
+	}
 	for _, release := range slices.Sorted(maps.Keys(users)) {
-		layers, err := topmostLayers(p.root, f, layer, func(c *fleet.Cluster) bool { return users[release][c.ID] })
-		if err != nil {
-			return err
-		}
-		for _, l := range layers {
+		for _, l := range topmostLayers(all, f, layer, func(c *fleet.Cluster) bool { return users[release][c.ID] }) {
 			if _, err := load.SetVersion(p.root, l, release, wanted.Version, p.edits); err != nil {
 				return err
 			}

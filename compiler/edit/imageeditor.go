@@ -3,6 +3,7 @@ package edit
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -121,7 +122,7 @@ func (u *imageUpdater) edit(ctx context.Context, targets []imageTarget) (*ImageU
 			if err != nil {
 				return nil, err
 			}
-			p = &imagePlanner{f: u.f, layer: layer}
+			p = &imagePlanner{f: u.f, layer: layer, layers: sync.OnceValues(func() ([]load.LayerFiles, error) { return load.Layers(u.f.Dir) })}
 			planners[t.in] = p
 		}
 		operations, err := p.plan(ctx, &t.version, u.uses[t.version.Image])

@@ -19,6 +19,8 @@ import (
 type imagePlanner struct {
 	f     *compiler.Fleet
 	layer *fleet.Layer // the layer of --in; nil without it
+
+	layers func() ([]load.LayerFiles, error) // of the fleet
 }
 
 // A plannedUse is a use of an image in clusters that get another version.
@@ -228,7 +230,8 @@ func (u *plannedUse) setDefault(keys []string, text string) ([]operation, error)
 		own := u.declaringLayer()
 		layer = &own
 	}
-	layers, err := topmostLayers(u.f.Dir, u.f.Fleet, *layer, func(c *fleet.Cluster) bool { return c.Release(u.Release) != nil })
+	all, err := u.layers()
+	layers := topmostLayers(all, u.f.Fleet, *layer, func(c *fleet.Cluster) bool { return c.Release(u.Release) != nil })
 	return diag.Each(layers, func(l fleet.Layer) operation {
 		all := slices.Concat([]string{"releases", u.Release, "defaults", l.Name}, keys)
 		return operation{kind: setInLayer, path: fleet.FieldText(all), keys: strings.Join(all, "\x00"), layer: l.Name, layerDir: l.Dir, after: text}

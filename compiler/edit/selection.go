@@ -2,6 +2,8 @@ package edit
 
 import (
 	"bytes"
+	"iter"
+	"path"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -17,23 +19,42 @@ type selection struct {
 	users   map[string]map[string]bool // IDs of the clusters by the name of the release
 }
 
-// topmostLayers returns the topmost layers below a layer, or the layer itself, in which every
-// cluster of the fleet satisfies a condition. A line in each of them is for all clusters that
-// satisfy it, and for no other.
-func topmostLayers(root string, f *fleet.Fleet, from fleet.Layer, satisfies func(*fleet.Cluster) bool) ([]fleet.Layer, error) {
-	all, err := load.Layers(root)
-	var out []fleet.Layer
-	for _, l := range all { // sorted: a layer comes before those below it
-		isBelow := func(above fleet.Layer) bool { return fleet.IsWithin(l.Dir, above.Dir) }
-		if !isBelow(from) || slices.ContainsFunc(out, isBelow) {
-			continue
+// topmostLayers returns the topmost layers of all layers below a layer, or the layer itself, in
+// which every cluster of the fleet satisfies a condition. A line in each of them is for all
+// clusters that satisfy it, and for no other.
+func topmostLayers(all []load.LayerFiles, f *fleet.Fleet, from fleet.Layer, satisfies func(*fleet.Cluster) bool) []fleet.Layer {
+	clusters, satisfying := map[string]int{}, map[string]int{} // by directory
+	for _, c := range f.Clusters {
+		ok := satisfies(c)
+		for dir := range dirsAbove("environments/" + c.ID) {
+			clusters[dir]++
+			if ok {
+				satisfying[dir]++
+			}
 		}
-		within := diag.Filter(f.Clusters, func(c *fleet.Cluster) bool { return fleet.IsWithin("environments/"+c.ID, l.Dir) })
-		if len(within) > 0 && !slices.ContainsFunc(within, func(c *fleet.Cluster) bool { return !satisfies(c) }) {
+	}
+	var out []fleet.Layer
+	chosen := map[string]bool{}
+	for _, l := range all { // sorted: a layer comes before those below it
+		isBelow := false
+		for dir := range dirsAbove(l.Dir) {
+			isBelow = isBelow || chosen[dir]
+		}
+		if fleet.IsWithin(l.Dir, from.Dir) && !isBelow && clusters[l.Dir] > 0 && clusters[l.Dir] == satisfying[l.Dir] {
+			chosen[l.Dir] = true
 			out = append(out, l.Layer)
 		}
 	}
-	return out, err
+	return out
+}
+
+// dirsAbove yields a directory and those above it.
+func dirsAbove(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for dir != "." && yield(dir) {
+			dir = path.Dir(dir)
+		}
+	}
 }
 
 // checkSelections checks the evaluated fleet with the edits: exactly the selected releases get

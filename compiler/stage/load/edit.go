@@ -92,7 +92,7 @@ func SetText(root string, layer fleet.Layer, path []string, value string, edits 
 // line at the end. It returns the file, relative to the root. A field that is an expression
 // is a fault.
 func SetValue(root string, layer fleet.Layer, path []string, value string, edits Edits) (file string, err error) {
-	t, err := scan(root)
+	t, err := scanLayer(root, layer.Dir)
 	if err != nil {
 		return "", err
 	}

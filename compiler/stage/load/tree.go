@@ -47,29 +47,8 @@ func scan(root string) (*tree, error) { return scanEdited(root, nil) }
 
 // scanEdited is [scan] with edits applied.
 func scanEdited(root string, edits Edits) (*tree, error) {
-	t := &tree{files: map[string][]string{}, links: map[string]string{}, unloadable: map[string]bool{}, imports: map[string]bool{}}
-	top := filepath.Join(root, environments)
-	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		switch {
-		case e.Type()&fs.ModeSymlink != 0:
-			return t.link(root, rel, e.Name(), edits)
-		case e.IsDir() && file != top && isSkipped(file, e.Name()):
-			return filepath.SkipDir
-		case e.IsDir():
-			return nil
-		case isSpecial(e.Type()):
-			return specialFile(diag.Pos{File: rel}, rel)
-		}
-		return t.add(root, rel, edits)
-	})
+	t := newTree()
+	err := t.walk(root, environments, edits, isSkipped)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(t.dirs) == 0 && len(t.stray) == 0 {
 		return nil, &diag.Diag{
 			Code: diag.CodeNoClusters,
@@ -87,6 +66,46 @@ func scanEdited(root string, edits Edits) (*tree, error) {
 	}
 	t.names = diag.Distinct(t.names)
 	return t, err
+}
+
+func newTree() *tree {
+	return &tree{files: map[string][]string{}, links: map[string]string{}, unloadable: map[string]bool{}, imports: map[string]bool{}}
+}
+
+// scanLayer is [scan] for the files of one layer.
+func scanLayer(root, dir string) (*tree, error) {
+	t := newTree()
+	err := t.walk(root, dir, nil, func(_, _ string) bool { return true })
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	return t, cmp.Or(err, t.addNew(root, nil))
+}
+
+// walk adds the files below a directory, without directories that are skipped.
+func (t *tree) walk(root, dir string, edits Edits, skip func(dir, name string) bool) error {
+	top := filepath.Join(root, filepath.FromSlash(dir))
+	return filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			return t.link(root, rel, e.Name(), edits)
+		case e.IsDir() && file != top && skip(file, e.Name()):
+			return filepath.SkipDir
+		case e.IsDir():
+			return nil
+		case isSpecial(e.Type()):
+			return specialFile(diag.Pos{File: rel}, rel)
+		}
+		return t.add(root, rel, edits)
+	})
 }
 
 // addNew adds the edited files that are not on disk.
