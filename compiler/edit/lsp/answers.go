@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (c *checker) mayBeSecret(ctx context.Context, s *snapshot, cluster string, 
 	defer release()
 	value := any(append(diag.Each(e.Leaves, func(l fleet.Leaf) any { return l.Value }), e.Value))
 	name := fleet.FieldText(field)
-	shown := name + ": " + jsonText(value) // a later value may be secret
+	shown := sha256.Sum256([]byte(name + ": " + jsonText(value))) // a later value may be secret
 	if known, _ := c.secrets.Load(name); known == true {
 		return true, nil
 	}
