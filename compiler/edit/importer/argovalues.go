@@ -202,7 +202,9 @@ func (r *argoReader) valueFiles(s *appSource, out *Release) ([]namedFile, error)
 // files of a directory are before those below it, as in Argo CD.
 func globFiles(tree fs.FS, pattern string) ([]string, error) {
 	found := []string{"."}
-	for part := range strings.SplitSeq(pattern, "/") {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		isLast := i == len(parts)-1
 		var next []string
 		seen := map[string]bool{}
 		add := func(file string) {
@@ -214,18 +216,21 @@ func globFiles(tree fs.FS, pattern string) ([]string, error) {
 		for _, dir := range found {
 			if part == "**" {
 				_ = fs.WalkDir(tree, dir, func(file string, e fs.DirEntry, err error) error {
-					if err == nil && e.IsDir() {
+					switch {
+					case err != nil:
+						return fs.SkipDir // a directory that cannot be read has no files
+					case e.IsDir() != isLast:
 						add(file)
 					}
-					return err
-				}) // a directory that cannot be read has no files
+					return nil
+				})
 				continue
 			}
 			entries, _ := fs.ReadDir(tree, dir)
 			for _, e := range entries {
 				if ok, err := path.Match(part, e.Name()); err != nil {
 					return nil, err
-				} else if ok {
+				} else if ok && !(isLast && e.IsDir()) {
 					add(path.Join(dir, e.Name()))
 				}
 			}

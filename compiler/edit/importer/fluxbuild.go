@@ -174,8 +174,11 @@ func (s *fluxState) kustomizationFile(dir string) (file string, content []byte, 
 	}
 	info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(dir)))
 	isLinkAbove := func(name string) bool {
+		if !fleet.IsWithin(dir, name) {
+			return false
+		}
 		hidden, err := os.Lstat(filepath.Join(s.hiding, filepath.FromSlash(name)))
-		return err == nil && fleet.IsWithin(dir, name) && hidden.Mode()&fs.ModeSymlink != 0
+		return err == nil && hidden.Mode()&fs.ModeSymlink != 0
 	}
 	switch i := slices.IndexFunc(s.ignored[s.shown].files, isLinkAbove); {
 	case i >= 0:

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // releases adds the releases of the cluster: one for each HelmRelease, and one for the
@@ -179,7 +178,7 @@ func (s *fluxState) plainRelease(k *kustomization, name string, depends []string
 		if len(o.unknown) > 0 {
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
-		if gvk := schema.FromAPIVersionAndKind(textAt(o.content, "apiVersion"), o.kind()); o.namespace() == "" && kube.HasKind(gvk.GroupKind()) && mayBeNamespaced(gvk) {
+		if gvk := schema.FromAPIVersionAndKind(textAt(o.content, "apiVersion"), o.kind()); o.namespace() == "" && isNamespaced(gvk) {
 			s.model.Mistake(s.note(o, "metadata.name", "Flux does not apply an object without a namespace: write metadata.namespace, or targetNamespace in the Kustomization"))
 		}
 		s.noteEncryptedFiles(o, r)

@@ -113,7 +113,7 @@ func (r *Release) SetObjects(nodes []*Node) {
 		}
 		keys[key] = true
 		namespaces[namespace]++
-		isDefault = isDefault || namespace == "" && mayBeNamespaced(schema.FromAPIVersionAndKind(o.Text("apiVersion"), kind))
+		isDefault = isDefault || namespace == "" && isNamespaced(schema.FromAPIVersionAndKind(o.Text("apiVersion"), kind))
 		r.Objects[i] = Field{key, o}
 	}
 	if r.Namespace != "" {

@@ -85,15 +85,14 @@ func (w *work) clusterFile(c *Cluster) diag.Pos {
 	return diag.Pos{File: filepath.ToSlash(filepath.Join(w.root, "environments", c.ID, "cluster.cue"))}
 }
 
-// mayBeNamespaced reports whether objects of a kind have a namespace, as far as it is known: a
-// kind of a CRD may have one.
-func mayBeNamespaced(gvk schema.GroupVersionKind) bool {
+// isNamespaced reports whether objects of a kind are known to have a namespace.
+func isNamespaced(gvk schema.GroupVersionKind) bool {
 	for _, v := range kube.Versions() {
 		if k, isServed := v.Kind(gvk); isServed {
 			return k.Namespaced
 		}
 	}
-	return !isClusterWide(gvk.GroupKind())
+	return slices.Contains(kube.CustomKinds(gvk.Group), gvk.Kind) && !isClusterWide(gvk.GroupKind())
 }
 
 // isClusterWide reports whether the name of a kind says that its objects have no
