@@ -157,5 +157,5 @@ func TestImportHelmReusedValues(t *testing.T) {
 		t.Errorf("the password is in the files:\n%s", got)
 	}
 	p.helm("two", "upgrade", "extra", web, "--reuse-values", "--set", "password=battery")
-	p.fleetc("import", "helm", "--context", p.context("two")).ok(p).says(p, "HelmRelease app/extra password: a Secret has this value, and the values.yaml of the stored chart has another one")
+	p.fleetc("import", "helm", "--context", p.context("two")).ok(p).says(p, "HelmRelease app/extra password: the values.yaml of the stored chart has a different value here")
 }
