@@ -2,8 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"iter"
-	"path"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -26,7 +24,7 @@ func topmostLayers(all []load.LayerFiles, f *fleet.Fleet, from fleet.Layer, sati
 	clusters, satisfying := map[string]int{}, map[string]int{} // by directory
 	for _, c := range f.Clusters {
 		ok := satisfies(c)
-		for dir := range dirsAbove("environments/" + c.ID) {
+		for dir := range fleet.DirsAbove("environments/" + c.ID) {
 			clusters[dir]++
 			if ok {
 				satisfying[dir]++
@@ -37,7 +35,7 @@ func topmostLayers(all []load.LayerFiles, f *fleet.Fleet, from fleet.Layer, sati
 	chosen := map[string]bool{}
 	for _, l := range all { // sorted: a layer comes before those below it
 		isBelow := false
-		for dir := range dirsAbove(l.Dir) {
+		for dir := range fleet.DirsAbove(l.Dir) {
 			isBelow = isBelow || chosen[dir]
 		}
 		if fleet.IsWithin(l.Dir, from.Dir) && !isBelow && clusters[l.Dir] > 0 && clusters[l.Dir] == satisfying[l.Dir] {
@@ -46,15 +44,6 @@ func topmostLayers(all []load.LayerFiles, f *fleet.Fleet, from fleet.Layer, sati
 		}
 	}
 	return out
-}
-
-// dirsAbove yields a directory and those above it.
-func dirsAbove(dir string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for dir != "." && yield(dir) {
-			dir = path.Dir(dir)
-		}
-	}
 }
 
 // checkSelections checks the evaluated fleet with the edits: exactly the selected releases get

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -14,12 +15,22 @@ import (
 // prod/* both select prod/us/east-1 and prod/eu-1, and environments/prod too.
 func MatchCluster(pattern, id string) (bool, error) {
 	pattern = cleanPattern(pattern)
-	for at := id; at != "."; at = path.Dir(at) {
+	for at := range DirsAbove(id) {
 		if ok, err := path.Match(pattern, at); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
+}
+
+// DirsAbove yields a slash-separated path and its parent directories, innermost first. It ends
+// for invalid names too, such as one with a leading slash.
+func DirsAbove(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for d := name; d != "." && d != "/" && yield(d); {
+			d = path.Dir(d)
+		}
+	}
 }
 
 // cleanPattern normalizes a cluster pattern: it removes the prefix that shell completion adds.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
@@ -221,14 +222,14 @@ func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err er
 	mine, parents := map[string]bool{}, map[string]bool{}
 	for _, p := range a.paths {
 		mine[p] = true
-		for d := range above(p) {
+		for d := range fleet.DirsAbove(p) {
 			parents[d] = true
 		}
 	}
 	for theirs := range strings.SplitSeq(out, "\x00") {
 		// Replacing one of our directories by a file, or the reverse, is a
 		// conflict, too.
-		for p := range above(theirs) {
+		for p := range fleet.DirsAbove(theirs) {
 			if mine[p] || p == theirs && parents[p] {
 				return false, nil
 			}

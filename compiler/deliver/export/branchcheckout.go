@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // ErrTreeMismatch says that an excluded directory has another tree than the
@@ -91,16 +91,6 @@ func (r *Remote) entries(ctx context.Context, args ...string) ([]entry, error) {
 		}
 	}
 	return all, nil
-}
-
-// above yields a path and its parent directories, innermost first. It ends for
-// invalid names too, such as one with a leading slash.
-func above(name string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for d := name; d != "." && d != "/" && yield(d); {
-			d = path.Dir(d)
-		}
-	}
 }
 
 // checkoutLast writes the files of the branch below Path, except for excluded directories, to a
@@ -194,7 +184,7 @@ func (a *attempt) includedTree(ctx context.Context, all []entry) (string, error)
 	var lines strings.Builder
 	for _, e := range all {
 		in, out := a.Path == "", false
-		for d := range above(e.name) {
+		for d := range fleet.DirsAbove(e.name) {
 			in, out = in || d == a.Path, out || without[d] && d != e.name
 		}
 		if in && !out && e.kind != "tree" {

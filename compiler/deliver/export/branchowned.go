@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
@@ -187,7 +188,7 @@ func (a *attempt) clusterDirs(ctx context.Context, commit string, changed []stri
 // kept returns the directory of the cluster that has a file, if another export writes it: Keep
 // selects it, or it is not below Path. It returns an empty string otherwise.
 func (a *attempt) kept(file string, clusters map[string]bool) string {
-	for dir := range above(path.Dir(file)) {
+	for dir := range fleet.DirsAbove(path.Dir(file)) {
 		if !clusters[dir] {
 			continue
 		}
