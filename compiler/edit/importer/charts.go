@@ -234,7 +234,7 @@ func (w *work) localChart(ctx context.Context, finder *chart.Source, s *ChartSou
 	name := ""
 	if rel, err := filepath.Rel(w.root, abs); err == nil && filepath.IsLocal(rel) {
 		name = filepath.ToSlash(rel)
-	} else if name, err = w.copyChart(ctx, s, abs, info.IsDir()); err != nil {
+	} else if name, err = w.copyChart(s, abs, info.IsDir()); err != nil {
 		return nil, err
 	}
 	r, err := finder.Resolve(ctx, chart.Request{Ref: "./" + name})
@@ -249,7 +249,7 @@ func (w *work) localChart(ctx context.Context, finder *chart.Source, s *ChartSou
 }
 
 // copyChart plans the files of a chart outside of the fleet, and returns its path.
-func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir bool) (string, error) {
+func (w *work) copyChart(s *ChartSource, from string, isDir bool) (string, error) {
 	if !isDir {
 		data, err := os.ReadFile(from)
 		if err != nil {
@@ -263,9 +263,9 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 	if version == "" {
 		return "", &diag.Diag{Code: diag.CodeImportChart, Msg: from + " has no Chart.yaml with a version"}
 	}
-	files, err := chartFiles(ctx, from)
+	files, err := w.chartFiles(from)
 	if err == nil {
-		err = w.addDependencies(ctx, realPath(s.Root), from, files, 0)
+		err = w.addDependencies(realPath(s.Root), from, files, 0)
 	}
 	if err != nil {
 		return "", err
@@ -301,23 +301,43 @@ func (w *work) isFree(dir string, files map[string][]byte) bool {
 	return planned == 0 || planned == len(files)
 }
 
-// chartFiles returns the files of a chart's directory by path.
-func chartFiles(ctx context.Context, dir string) (map[string][]byte, error) {
-	temp, err := os.MkdirTemp("", "fleetc-chart-")
+// chartFiles returns the files of a chart's directory by path, as the tool reads them: Flux leaves
+// symbolic links of a repository out, and other tools follow them.
+func (w *work) chartFiles(dir string) (map[string][]byte, error) {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(temp)
-	if err := edit.CopyTree(ctx, dir, temp); err != nil {
+	dir = realPath(dir)
+	top, where := dir, "the directory of the chart"
+	for _, one := range []string{w.opts.Charts, w.model.Dir} {
+		abs, err := filepath.Abs(one)
+		if one == "" || err != nil {
+			continue
+		}
+		abs = realPath(abs)
+		if rel, err := filepath.Rel(abs, dir); err == nil && filepath.IsLocal(rel) {
+			top, where = abs, one
+		}
+	}
+	if top == realPath(w.model.Dir) && w.model.Tool == fluxTool {
+		where = ""
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
 		return nil, err
 	}
+	defer root.Close()
+	rel, err := filepath.Rel(top, dir)
+	if err != nil {
+		return nil, err
+	}
+	read, err := chart.DirFiles(root, filepath.ToSlash(rel), where)
 	files := map[string][]byte{}
-	return files, walkBelow(temp, func(name string, e os.DirEntry) (err error) {
-		if !e.IsDir() {
-			files[name], err = os.ReadFile(filepath.Join(temp, filepath.FromSlash(name)))
-		}
-		return err
-	})
+	for _, f := range read {
+		files[f.Name] = f.Data
+	}
+	return files, err
 }
 
 // put writes a file of the copy of the fleet.

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,7 +18,7 @@ const maxChartNesting = 8
 // addDependencies adds the dependencies of a chart to its files below charts/: directories
 // beside it, as file://../common names them, which must be in the directory root, and
 // charts that --chart and --charts have. Others are left to the fleet, which fetches them.
-func (w *work) addDependencies(ctx context.Context, root, dir string, files map[string][]byte, depth int) error {
+func (w *work) addDependencies(root, dir string, files map[string][]byte, depth int) error {
 	var meta map[string]any
 	if err := yaml.Unmarshal(files["Chart.yaml"], &meta); err != nil {
 		return nil //nolint:nilerr // the fleet reports a chart that is not valid
@@ -45,11 +44,11 @@ func (w *work) addDependencies(ctx context.Context, root, dir string, files map[
 			}
 			continue
 		}
-		below, err := chartFiles(ctx, from)
+		below, err := w.chartFiles(from)
 		if err != nil {
 			return err
 		}
-		if err := w.addDependencies(ctx, root, from, below, depth+1); err != nil {
+		if err := w.addDependencies(root, from, below, depth+1); err != nil {
 			return err
 		}
 		for file, data := range below {

@@ -28,6 +28,9 @@ type FluxOptions struct {
 	Source func(root string) *chart.Source
 }
 
+// fluxTool is the name of Flux in the model.
+const fluxTool = "flux"
+
 // A fluxReader is the state of one call of ReadFlux.
 type fluxReader struct {
 	*Repository // kustomizations are rewritten in the copy
@@ -42,7 +45,7 @@ type fluxReader struct {
 // ReadFlux reads the clusters of a repository. Kustomizations and HelmReleases with faults are
 // listed as left out. The error holds all faults if nothing else is left.
 func ReadFlux(ctx context.Context, opts FluxOptions) (model *Model, err error) {
-	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads", "flux", opts.Source)
+	files, err := openRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads", fluxTool, opts.Source)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func ReadHelmfile(ctx context.Context, opts HelmfileOptions) (*Model, error) {
 	}
 	defer tree.Close()
 	r := &helmfileReader{
-		ctx: ctx, opts: opts, tree: tree, dir: root, model: &Model{Tool: "helmfile"}, counted: map[string]bool{},
+		ctx: ctx, opts: opts, tree: tree, dir: root, model: &Model{Tool: "helmfile", Dir: root}, counted: map[string]bool{},
 	}
 	if r.given, err = r.valueFiles(); err != nil {
 		return nil, err

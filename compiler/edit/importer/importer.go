@@ -65,6 +65,7 @@ import (
 // A Model is the neutral result of a reader.
 type Model struct {
 	Tool       string // that the files are for, such as flux
+	Dir        string // absolute path of the repository that the reader reads; empty for others
 	Clusters   []*Cluster
 	Dropped    []*Release // that cannot be written and whose cluster is unknown, each with the reason in Unproven
 	NotCarried []Note

@@ -46,7 +46,7 @@ func openRepository(ctx context.Context, dir, hint, tool string, source func(roo
 	if err := edit.CopyTree(ctx, abs, work); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(work))
 	}
-	return &Repository{Dir: abs, Work: work, ctx: ctx, model: &Model{Tool: tool}, fetch: source(work).Fetch(), unfetched: map[string][]string{}}, nil
+	return &Repository{Dir: abs, Work: work, ctx: ctx, model: &Model{Tool: tool, Dir: abs}, fetch: source(work).Fetch(), unfetched: map[string][]string{}}, nil
 }
 
 // read reads a file of the copy; nil when it is not a regular file, or a link that leads

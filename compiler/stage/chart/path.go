@@ -42,7 +42,7 @@ func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, 
 		return nil, nil, notThere(root, name, err)
 	}
 	if info.IsDir() {
-		files, err = readDir(root, name)
+		files, err = readDir(root, name, inFleet)
 		for _, f := range files {
 			reads = append(reads, path.Join(name, f.Name))
 		}
@@ -70,18 +70,21 @@ func outOfGit(root *os.Root, name string) error {
 // notThere returns the fault for a path that does not exist.
 func notThere(root *os.Root, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return outside(root, name, err)
+		return outside(root, name, inFleet, err)
 	}
 	hint := cmp.Or(oneOf(name, chartsIn(root, path.Dir(name))), "write the path relative to the fleet's root")
 	return &diag.Diag{Code: diag.CodeChartPath, Msg: name + " does not exist in the fleet", Hint: hint, Cause: err}
 }
 
+// inFleet names the root of a fleet in faults.
+const inFleet = "the fleet's directory"
+
 // outside returns the fault for a symbolic link that leaves the root, which os.Root
-// does not follow.
-func outside(root *os.Root, name string, err error) error {
+// does not follow. where names the root.
+func outside(root *os.Root, name, where string, err error) error {
 	for at := name; at != "."; at = path.Dir(at) {
 		if target, lerr := root.Readlink(at); lerr == nil {
-			why := "is outside of the fleet's directory"
+			why := "is outside of " + where
 			if errors.Is(err, fs.ErrNotExist) {
 				why = "does not exist"
 			}
@@ -150,15 +153,15 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 }
 
 // readDir reads a chart from a directory as Helm does: it leaves out files that
-// .helmignore lists and follows links inside the root. Unlike Helm, it leaves out
-// .git when the chart is the root of the repository.
-func readDir(root *os.Root, name string) ([]fleet.File, error) {
+// .helmignore lists and follows links inside the root, unless where is empty. Unlike Helm, it
+// leaves out .git when the chart is the root of the repository.
+func readDir(root *os.Root, name, where string) ([]fleet.File, error) {
 	noChart := &diag.Diag{Code: diag.CodeChartFiles, Msg: "no Chart.yaml in " + name, Hint: "name the directory that contains Chart.yaml"}
 	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
 		noChart.Hint = cmp.Or(oneOf(name, chartsIn(root, name)), noChart.Hint)
 		return nil, noChart
 	}
-	w := walker{root: root, top: name, rules: ignore.Empty(), budget: budget{entries: maxEntries, bytes: maxTotal}}
+	w := walker{root: root, top: name, where: where, rules: ignore.Empty(), budget: budget{entries: maxEntries, bytes: maxTotal}}
 	file := path.Join(name, ignore.HelmIgnore)
 	if info, err := root.Stat(file); err == nil && info.Mode().IsRegular() {
 		text, err := readFile(root, file, maxFile)
@@ -185,6 +188,7 @@ type walker struct {
 	budget
 	root  *os.Root
 	top   string
+	where string // name of the root; empty if links are left out
 	rules *ignore.Rules
 	files []fleet.File
 }
@@ -212,11 +216,12 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 	}
 	above = append(slices.Clip(above), info)
 	for _, e := range entries {
-		if git.IsDotGit(e.Name()) {
+		isLink := e.Type()&fs.ModeSymlink != 0
+		if git.IsDotGit(e.Name()) || isLink && w.where == "" {
 			continue
 		}
 		from, at := dir, e.Name()
-		if e.Type()&fs.ModeSymlink != 0 {
+		if isLink {
 			from, at = w.root, path.Join(full, at) // the link may lead anywhere below the root
 			if err := outOfGit(w.root, at); err != nil {
 				return err
@@ -272,7 +277,7 @@ func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo)
 // leads. It returns the fault of the link if it leads elsewhere; err is why the fleet's
 // root does not have the file.
 func (w *walker) outer(name, full string, err error) error {
-	fault := outside(w.root, full, err)
+	fault := outside(w.root, full, w.where, err)
 	base, aerr := filepath.Abs(w.root.Name())
 	if aerr != nil {
 		return fault

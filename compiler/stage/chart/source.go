@@ -21,6 +21,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -292,4 +293,13 @@ func digest(data []byte) string {
 
 func fault(code diag.Code, hint, format string, args ...any) error {
 	return &diag.Diag{Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// DirFiles returns the files of a chart in a directory below a root, as Helm reads them. where
+// names the root in faults; it is empty if symbolic links are left out instead of followed.
+func DirFiles(root *os.Root, name, where string) ([]fleet.File, error) {
+	if err := outOfGit(root, name); err != nil {
+		return nil, err
+	}
+	return readDir(root, name, where)
 }
