@@ -51,6 +51,7 @@ type argoReader struct {
 	clusters     map[string]*Cluster // by destination
 	makes        map[string]bool     // whether the chart of a directory makes Applications
 	changed      map[string]string   // why the document of an Application is not the whole truth, by its title
+	added        map[string]diag.Pos // by the cluster, namespace and name of the Application
 	destinations []*destination      // in cluster Secrets
 }
 
@@ -74,7 +75,7 @@ func ReadArgoCD(ctx context.Context, opts ArgoCDOptions) (model *Model, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	r := &argoReader{Repository: files, opts: opts, clusters: map[string]*Cluster{}, makes: map[string]bool{}, changed: map[string]string{}}
+	r := &argoReader{Repository: files, opts: opts, clusters: map[string]*Cluster{}, makes: map[string]bool{}, changed: map[string]string{}, added: map[string]diag.Pos{}}
 	if err := errors.Join(r.readSecrets(), r.walk()); err != nil {
 		return nil, err
 	}
@@ -234,6 +235,7 @@ func (r *argoReader) add(a *app, c *Cluster) error {
 	if len(sources) == 0 {
 		return r.fault(diag.CodeImportUnsupported, a, []string{"spec"}, "the Application has no source", "write source or sources: fleetc import does not read sourceHydrator")
 	}
+	isTaken := false
 	for _, s := range sources {
 		made, err := r.fill(s)
 		if err != nil {
@@ -242,20 +244,23 @@ func (r *argoReader) add(a *app, c *Cluster) error {
 		for _, one := range made {
 			r.ownership(a, one)
 			name := one.Name
-			for i := 2; hasName(out, one.Name); i++ {
+			if hasName(c.Releases, name) { // of another Application, perhaps in another namespace
+				isTaken = true
+				one.Name, one.helmName = nameOf(a.name()), cmp.Or(one.helmName, name)
+			}
+			for i := 2; hasName(out, one.Name) || hasName(c.Releases, one.Name); i++ {
 				one.Name, one.helmName = fmt.Sprintf("%.50s-%d", name, i), cmp.Or(one.helmName, name)
 			}
 			out = append(out, one)
 		}
 	}
-	for _, one := range out {
-		isSame := func(other *Release) bool { return other.Name == one.Name }
-		if i := slices.IndexFunc(c.Releases, isSame); i >= 0 {
-			d := r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them")
-			d.At = append(d.At, c.Releases[i].Pos)
-			return d
-		}
+	key := c.ID + " " + cmp.Or(textAt(a.content, "metadata", "namespace"), "argocd") + "/" + a.name()
+	if at, ok := r.added[key]; ok && isTaken {
+		d := r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+a.name(), "rename one of them")
+		d.At = append(d.At, at)
+		return d
 	}
+	r.added[key] = r.at(a, nil)
 	if len(out) == 0 && !a.makesOthers {
 		c.Dropped = append(c.Dropped, r.leftOut(a, "its sources have no objects"))
 	}

@@ -151,12 +151,8 @@ func hasName(releases []*Release, name string) bool {
 // useHelmName names a chart release as Argo CD does, unless another release of the cluster has that
 // name. Templates may print it.
 func (r *Release) useHelmName(others []*Release) {
-	switch {
-	case r.Chart == nil || r.helmName == "":
-	case r.helmName == nameOf(r.helmName) && !hasName(others, r.helmName):
+	if r.Chart != nil && r.helmName != "" && r.helmName == nameOf(r.helmName) && !hasName(others, r.helmName) {
 		r.Name = r.helmName
-	default:
-		r.Unproven = cmp.Or(r.Unproven, "Argo CD calls this release "+r.helmName)
 	}
 }
 

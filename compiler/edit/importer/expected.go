@@ -137,7 +137,8 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 	if err != nil {
 		return &expectation{err: err}
 	}
-	fr.Chart, fr.Values, fr.Namespace = ch.Ref, values, cmp.Or(r.Target.Namespace, r.Namespace)
+	fr.Chart, fr.Values = ch.Ref, values
+	fr.Name, fr.Namespace = cmp.Or(r.helmName, r.Name), cmp.Or(r.Target.Namespace, r.Namespace)
 	fc, apis = r.Target.versions(fc, apis)
 	res, err := charts.Release(ctx, fc, fr, ch, apis)
 	twice := hasDuplicateKeys(err)
@@ -154,7 +155,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *Clus
 			return &expectation{err: err, duplicateKeys: twice}
 		}
 	}
-	fr.Namespace = r.Namespace // of objects without one
+	fr.Name, fr.Namespace = r.Name, r.Namespace // the namespace of objects without one
 	if r.SkipCRDs {
 		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
 	}
