@@ -20,7 +20,7 @@ func newImport(t *testing.T) *place {
 	p.boot(clusters.Spec{Name: "one", Nodes: 1}, clusters.Spec{Name: "two", Nodes: 1})
 	p.fleetc("init", "example.com/infra").ok(p)
 	p.write("installed/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.0\n")
-	p.write("installed/web/values.yaml", "# replicas of the server\nreplicas: 1\nhost: example.com\npassword: none\n")
+	p.write("installed/web/values.yaml", "# replicas of the server\nreplicas: 1\nhost: example.com\npassword: none\ndatabase: {user: web, password: none}\n")
 	p.write("installed/web/templates/web.yaml", `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: {{ .Release.Name }}, labels: {release: {{ .Release.Name }}}}
@@ -35,13 +35,15 @@ apiVersion: v1
 kind: Secret
 metadata: {name: {{ .Release.Name }}}
 data: {password: {{ .Values.password | b64enc }}}
+stringData:
+  connection: postgres://{{ .Values.database.user }}:{{ .Values.database.password }}@{{ .Values.host }}/web
 `)
 	p.write("installed/web/crds/gadget.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Gadget, plural: gadgets}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n")
 	for _, id := range []string{"one", "two"} {
 		p.kubectl(id, "create", "namespace", "app")
 		p.helm(id, "install", "web", filepath.Join(p.dir, "installed/web"), "--set", "replicas=3,host=web-"+id+".example.com")
 	}
-	p.helm("two", "install", "extra", filepath.Join(p.dir, "installed/web"), "--set", "password=correct-horse")
+	p.helm("two", "install", "extra", filepath.Join(p.dir, "installed/web"), "--set", "password=correct-horse,host=extra.example.com,database.password=battery-staple")
 	return p
 }
 
@@ -54,9 +56,13 @@ func TestImportHelm(t *testing.T) {
 	p := newImport(t)
 	contexts := []string{"--context", p.context("one"), "--context", p.context("two")}
 	_, mark := p.writes("two", 0)
-	p.fleetc(append([]string{"import", "helm"}, contexts...)...).ok(p).says(p,
+	report := p.fleetc(append([]string{"import", "helm"}, contexts...)...).ok(p).says(p,
 		`^prod/one +web +3 +equal bytes`, `^prod/two +extra +3 +equal bytes`, `^prod/two +web +2 +equal bytes`, "^3 releases in 2 clusters, 3 equal bytes$",
-		"HelmRelease app/extra password: a Secret has this value, which is readable in the fleet now")
+		"HelmRelease app/extra password: a Secret has this value, which is readable in the fleet now",
+		"HelmRelease app/extra database.password: a Secret has this value, which is readable in the fleet now")
+	if strings.Contains(report.stdout, "host: a Secret has") {
+		t.Errorf("import reports a value that other objects have:\n%s", report.stdout)
+	}
 	if w, _ := p.writes("two", mark); len(w) > 0 {
 		t.Errorf("import writes %q", w)
 	}

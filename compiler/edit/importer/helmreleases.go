@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -165,26 +167,16 @@ func (r *helmReader) cluster(ctx context.Context, c ClusterSource, l *liveReleas
 	return out, nil
 }
 
-// noteSecrets adds a note for each value of a release that is also the value of a Secret
-// which Helm rendered: the fleet's files have it in plain text. helm upgrade --reuse-values
+// noteSecrets adds a note for each value of a release that a Secret has which Helm rendered: the fleet's files have it in plain text. helm upgrade --reuse-values
 // also stores these values in the chart's values.yaml: noteSecrets removes them there.
 func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
-	secret := map[string]bool{}
-	for _, o := range d.Objects {
-		if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
-			continue
-		}
-		data, _ := stringData(o.Object)
-		for _, text := range data {
-			secret[text] = true
-		}
-	}
+	isSecret := secretsOf(d.Objects)
 	values := map[string]string{} // of secrets, by path
 	note := func(path []string, do string) {
 		r.model.Mistakes = append(r.model.Mistakes, Note{Doc: title, Field: strings.Join(path, "."), Do: do + ": keep it elsewhere, see docs/secrets.md"})
 	}
 	mapLeaves(d.Values, nil, func(path []string, leaf any) any {
-		if text, ok := leaf.(string); ok && text != "" && secret[text] {
+		if text, ok := leaf.(string); ok && isSecret(text) {
 			values[fleet.FieldText(path)] = text
 			note(path, "a Secret has this value, which is readable in the fleet now")
 		}
@@ -207,6 +199,40 @@ func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 	})
 	if text, err := yaml.Marshal(cleaned); err == nil {
 		d.Chart.Files[i].Data = text
+	}
+}
+
+// minSecretPart is the minimum number of bytes of a value that is a secret as a part of a text.
+const minSecretPart = 4
+
+// secretsOf returns a function that reports whether a Secret of objects has a value: as a text, or
+// as a part of one, if no other object has it. Parts may be indented or escaped for a URL.
+func secretsOf(objs []*unstructured.Unstructured) func(value string) bool {
+	whole := map[string]bool{}
+	var secret, others strings.Builder
+	joined := func(text string) string { return strings.Join(strings.Fields(text), "") }
+	for _, o := range objs {
+		content := copyMap(o.Object)
+		if o.GetKind() == "Secret" && o.GetAPIVersion() == "v1" {
+			data, _ := stringData(content)
+			for _, text := range data {
+				whole[text] = true
+				secret.WriteString(joined(text) + "\n")
+			}
+			delete(content, "data")
+			delete(content, "stringData")
+		}
+		mapLeaves(content, nil, func(_ []string, leaf any) any {
+			others.WriteString(joined(fmt.Sprint(leaf)) + "\n")
+			return leaf
+		})
+	}
+	return func(value string) bool {
+		part := joined(value)
+		isPart := func(text string) bool {
+			return strings.Contains(secret.String(), text) && !strings.Contains(others.String(), text)
+		}
+		return value != "" && whole[value] || len(part) >= minSecretPart && (isPart(part) || isPart(url.QueryEscape(value)))
 	}
 }
 
