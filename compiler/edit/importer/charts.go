@@ -84,7 +84,6 @@ func (w *work) pinCharts(ctx context.Context) error {
 		return err
 	}
 	w.namePackages()
-	w.noteMissing(sources)
 	return w.writePackages(ctx, finder)
 }
 

@@ -1,13 +1,17 @@
 package importer
 
 import (
+	"context"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // contentCodes are the codes of faults that files of the repository bring: numbers and texts that
@@ -64,18 +68,33 @@ func (m *Model) leaveOutRelease(c *Cluster, name string, field []string, d *diag
 	return true
 }
 
-// forgetLayers removes the planned files of layers, and of objects that they name, also from the copy
-// of the fleet. It plans the files of the objects again.
-func (w *work) forgetLayers(p *FilePlan) error {
+// forgetFiles removes the planned files, also from the copy of the fleet, but for the charts that
+// releases still have. It plans the packages of these and the files of objects again.
+func (w *work) forgetFiles(ctx context.Context, p *FilePlan) error {
+	used := map[string]bool{}
+	var charts []string // paths
+	for _, c := range w.model.Clusters {
+		for _, r := range c.Releases {
+			if r.Chart != nil {
+				used[r.Chart.key()] = true
+				charts = append(charts, path.Clean(w.charts[r.Chart.key()].Ref.Path))
+			}
+		}
+	}
+	maps.DeleteFunc(w.charts, func(key string, _ *pinnedChart) bool { return !used[key] })
 	for _, name := range slices.Concat(p.Written, p.Same) {
-		dir, _, _ := strings.Cut(name, "/")
-		if !isLayerFile(name) && !slices.Contains([]string{"manifests", "kustomize", "jsonnet", "secrets"}, dir) {
+		if slices.ContainsFunc(charts, func(of string) bool { return name == of || strings.HasPrefix(name, of+"/") }) {
 			continue
 		}
 		delete(w.files, name)
 		if err := os.Remove(filepath.Join(w.stage, filepath.FromSlash(name))); err != nil {
 			return err
 		}
+	}
+	w.packages = map[string][]chart.Resolution{}
+	w.namePackages()
+	if err := w.writePackages(ctx, w.compiler(w.stage).Source(w.stage)); err != nil {
+		return err
 	}
 	return w.writeManifests()
 }

@@ -36,19 +36,23 @@ func unknownChart(s *ChartSource) chart.Resolution {
 	return r
 }
 
-// noteMissing says how to complete the pins of charts that could not be fetched.
-func (w *work) noteMissing(sources map[string]*ChartSource) {
-	for _, key := range sortedKeys(sources) {
-		if pin := w.charts[key]; pin.missing != nil && pin.Ref.Path == "" {
-			w.model.Note(sources[key].missingNote(pin))
-		}
-	}
-}
-
-// noteUnchecked notes the clusters that fleetc vet --render cannot check, because charts are missing.
-func (w *work) noteUnchecked() {
+// noteMissing says how to complete the pins of charts that could not be fetched, and notes the
+// clusters that fleetc vet --render cannot check because of them.
+func (w *work) noteMissing() {
+	noted := map[string]bool{}
 	for _, c := range w.model.Clusters {
-		if slices.ContainsFunc(c.Releases, func(r *Release) bool { return r.Chart != nil && w.charts[r.Chart.key()].missing != nil }) {
+		isUnchecked := false
+		for _, r := range c.Releases {
+			if r.Chart == nil || w.charts[r.Chart.key()].missing == nil {
+				continue
+			}
+			isUnchecked = true
+			if pin := w.charts[r.Chart.key()]; pin.Ref.Path == "" && !noted[r.Chart.key()] {
+				noted[r.Chart.key()] = true
+				w.model.Note(r.Chart.missingNote(pin))
+			}
+		}
+		if isUnchecked {
 			w.model.Note(Note{Pos: w.clusterFile(c), Doc: "cluster", Do: "charts are missing, so the import did not run the checks of fleetc vet --render: pin the charts, and run fleetc vet --render"})
 		}
 	}

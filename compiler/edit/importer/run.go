@@ -104,7 +104,7 @@ func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) 
 	}
 	w.noteHooks()
 	w.noteGuesses()
-	w.noteUnchecked()
+	w.noteMissing()
 	report.describe(model, plan, w.place)
 	report.CUELines = w.cueLines()
 	if opts.DryRun {
@@ -151,7 +151,7 @@ func (w *work) converge(ctx context.Context) (*FilePlan, *Report, error) {
 		report, again, err := w.prove(ctx, round > 1)
 		if report == nil && err == nil {
 			round-- // each time, a release is left out
-			if err := w.forgetLayers(plan); err != nil {
+			if err := w.forgetFiles(ctx, plan); err != nil {
 				return nil, nil, err
 			}
 			continue
