@@ -161,6 +161,9 @@ func (k *chartsKustomization) release(c any, field []string) (*Release, error) {
 		}
 		out.Chart.Dir = filepath.Join(k.Dir, filepath.FromSlash(local))
 	}
+	if err := k.versions(k.source, out, "kustomize"); err != nil {
+		return nil, err
+	}
 	values, err := k.values(c, field)
 	out.Values = nodeOf(values, nil)
 	return out, err
@@ -277,7 +280,10 @@ func (k *chartsKustomization) patch(out *Release, patches []any) {
 			k.model.Note(Note{Pos: k.at(key), Doc: k.source.app.title(), Field: key, Do: "write its effect on the objects of charts as patches of their releases, see docs/patches.md"})
 		}
 	}
-	if spec := mapAt(k.source.spec, "kustomize"); len(spec) > 0 {
+	spec := maps.Clone(mapAt(k.source.spec, "kustomize"))
+	delete(spec, "kubeVersion") // versions reads these two
+	delete(spec, "apiVersions")
+	if len(spec) > 0 {
 		out.Unproven = "the field kustomize of the Application may change the objects of the chart"
 		k.note(k.source.app, k.source.at("kustomize"), "write its effect on the objects of charts as patches of their releases, see docs/patches.md")
 	}

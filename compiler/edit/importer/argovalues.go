@@ -30,15 +30,8 @@ func (r *argoReader) helm(s *appSource, out *Release) error {
 	}
 	out.SkipCRDs = isTrueAt(helm, "skipCrds")
 	out.Target.Namespace = textAt(helm, "namespace")
-	for _, v := range listAt(helm, "apiVersions") {
-		out.Target.APIVersions = append(out.Target.APIVersions, fmt.Sprint(v))
-	}
-	if v := textAt(helm, "kubeVersion"); v != "" {
-		parsed, err := version.ParseGeneric(v) // as Argo CD, which leaves out what follows the numbers
-		if err != nil {
-			return r.fault(diag.CodeImportInvalid, s.app, s.at("helm", "kubeVersion"), strconv.Quote(v)+" is not a valid Kubernetes version", "write a version such as 1.36.0")
-		}
-		out.Target.KubeVersion = parsed.String()
+	if err := r.versions(s, out, "helm"); err != nil {
+		return err
 	}
 	values := map[string]any{}
 	files, err := r.valueFiles(s, out)
@@ -154,6 +147,23 @@ func (r *argoReader) expandVariables(s *appSource, out *Release, text string, fi
 // releaseOf returns the name that Argo CD gives to the Helm release of a source.
 func releaseOf(s *appSource) string {
 	return cmp.Or(textAt(s.spec, "helm", "releaseName"), s.app.name())
+}
+
+// versions sets the versions for which Argo CD renders the chart of a release: those in a field
+// of the source, helm or kustomize.
+func (r *argoReader) versions(s *appSource, out *Release, field string) error {
+	of := mapAt(s.spec, field)
+	for _, v := range listAt(of, "apiVersions") {
+		out.Target.APIVersions = append(out.Target.APIVersions, fmt.Sprint(v))
+	}
+	if v := textAt(of, "kubeVersion"); v != "" {
+		parsed, err := version.ParseGeneric(v) // as Argo CD, which leaves out what follows the numbers
+		if err != nil {
+			return r.fault(diag.CodeImportInvalid, s.app, s.at(field, "kubeVersion"), strconv.Quote(v)+" is not a valid Kubernetes version", "write a version such as 1.36.0")
+		}
+		out.Target.KubeVersion = parsed.String()
+	}
+	return nil
 }
 
 // A namedFile is a file of the repository and the field that names it. The path is empty for a file
