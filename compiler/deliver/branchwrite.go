@@ -102,7 +102,7 @@ func (r *BranchRollout) whyHeld(chosen map[string]bool) string {
 		switch abort := w.Record.Abort; {
 		case w.Record.Pause != nil:
 			return "wave " + w.Name + " is paused"
-		case abort != nil && abort.Bundle == w.Digest():
+		case abort != nil && w.isFor(abort):
 			return "the change is aborted in wave " + w.Name
 		}
 	}

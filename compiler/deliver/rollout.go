@@ -230,7 +230,7 @@ func (r *Rollout) readStatus(ctx context.Context, c *fleet.Cluster) *Status {
 
 // setState sets the state of a cluster from its status.
 func (r *Rollout) setState(c *WaveCluster, s *Status) {
-	c.Target, c.Since, c.Applying = s.Compiled, time.Time{}, s.Holder != ""
+	c.Target, c.Hooks, c.Since, c.Applying = s.Compiled, apply.DeletionHooksDigest(r.targets[c.ID]), time.Time{}, s.Holder != ""
 	switch {
 	case s.State == Forbidden:
 		c.State = TargetForbidden

@@ -103,11 +103,10 @@ func (r *Rollout) recordOf(w *Wave) (out WaveRecord) {
 	if len(w.Clusters) == 0 {
 		return out
 	}
-	digest := w.Digest()
 	add := func(to **WaveMark, m *WaveMark) {
 		switch {
-		case m == nil || *to != nil && (*to).Bundle == digest && m.Bundle != digest:
-		case *to == nil || m.Bundle == digest && (*to).Bundle != digest || m.Time.After((*to).Time):
+		case m == nil || *to != nil && w.isFor(*to) && !w.isFor(m):
+		case *to == nil || w.isFor(m) && !w.isFor(*to) || m.Time.After((*to).Time):
 			*to = m
 		}
 	}

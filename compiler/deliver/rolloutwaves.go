@@ -34,6 +34,7 @@ type WaveCluster struct {
 	*fleet.Cluster
 	State  TargetState
 	Target string    // digest of the bundle of the fleet; empty if it is not known
+	Hooks  string    // digest of the deletion hooks that Target does not cover; empty without any
 	Since  time.Time // since when it is healthy with the target; zero unless it is TargetDone
 	Frozen *fleet.Freeze
 
@@ -71,11 +72,21 @@ type Wave struct {
 	Place     string // flags of commands that change the record; empty if it is in the clusters
 }
 
-// Digest identifies the target bundles of all clusters of the wave.
+// Digest identifies the target bundles of all clusters of the wave, and their deletion hooks.
 func (w *Wave) Digest() string {
+	return w.digest(func(c *WaveCluster) string { return strings.TrimSuffix(c.Target+" "+c.Hooks, " ") })
+}
+
+// isFor reports whether an abort is for the present bundles. Older versions of fleetc recorded a
+// digest without hooks.
+func (w *Wave) isFor(m *WaveMark) bool {
+	return m.Bundle == w.Digest() || m.Bundle == w.digest(func(c *WaveCluster) string { return c.Target })
+}
+
+func (w *Wave) digest(of func(*WaveCluster) string) string {
 	h := sha256.New()
 	for _, c := range w.Clusters {
-		fmt.Fprintf(h, "%s %s\n", c.ID, c.Target)
+		fmt.Fprintf(h, "%s %s\n", c.ID, of(c))
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
@@ -221,20 +232,20 @@ func (w *Wave) OwnWaits() []Wait {
 		return append(out, Wait{Reason: ForRecord, Text: text})
 	}
 	digest := w.Digest()
-	out = append(out, w.stops(digest)...)
+	out = append(out, w.stops()...)
 	if m := w.Record.Approval; w.Approve != "" && (m == nil || m.Bundle != digest) {
 		out = append(out, Wait{Reason: ForApproval, Text: fmt.Sprintf("it needs an approval: %s; run fleetc rollout approve %s --bundle %s%s", diag.Visible(w.Approve, diag.MaxText), w.Name, digest, w.Place)})
 	}
 	return out
 }
 
-// stops returns the pause and the abort that hold for the wave with the digest.
-func (w *Wave) stops(digest string) []Wait {
+// stops returns the pause and the abort that hold for the wave.
+func (w *Wave) stops() []Wait {
 	var out []Wait
 	if m := w.Record.Pause; m != nil {
 		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.Text("paused")})
 	}
-	if m := w.Record.Abort; m != nil && m.Bundle == digest {
+	if m := w.Record.Abort; m != nil && w.isFor(m) {
 		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.Text("aborted")})
 	}
 	return out
@@ -243,7 +254,7 @@ func (w *Wave) stops(digest string) []Wait {
 // Held returns the text of the pause and the abort that hold for the wave, empty if there is
 // none.
 func (w *Wave) Held() string {
-	return (&WaitError{w.stops(w.Digest())}).Error()
+	return (&WaitError{w.stops()}).Error()
 }
 
 // frozenWait returns what a frozen cluster waits for.

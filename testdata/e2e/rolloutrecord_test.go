@@ -76,3 +76,36 @@ func TestRolloutUnreachable(t *testing.T) {
 	}
 	p.fleetc("rollout", "status").exits(p, 2).lacks(p, "needs an approval")
 }
+
+// An approval does not cover other deletion hooks, and stays valid with nondeterministic ones.
+func TestRolloutApproveHooks(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.write("environments/rollout.cue", `package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+rollout: schema.#Rollout & {waves: [{name: "all", others: true, approve: "ask ann"}]}
+`)
+	hook := func(name string) { p.write("charts/app/templates/more.yaml", hookOf("pre-delete", name, "")) }
+	hook("good")
+	approve := func() { p.fleetc("rollout", "approve", "all", "--bundle", p.waveStatus("all").Bundle).ok(p) }
+	approve()
+	hook("evil")
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave all waits \(dev/one\): it needs an approval`)
+	hook("good")
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: applied`)
+	hook("evil")
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `it needs an approval`)
+	p.fleetc("rollout", "abort").ok(p)
+	approve()
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `this change is aborted`)
+
+	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
+	hook("good-{{ randAlphaNum 5 | lower }}")
+	approve()
+	hook("evil-{{ randAlphaNum 5 | lower }}")
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `it needs an approval`)
+	hook("good-{{ randAlphaNum 5 | lower }}")
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: applied`)
+}

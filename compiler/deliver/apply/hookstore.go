@@ -2,6 +2,8 @@ package apply
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -65,10 +67,35 @@ func (p *planner) nextHooks(objects []Entry) map[string]string {
 	return out
 }
 
-// OnlyDeletionHooks returns a copy of the bundle with only its cluster, its digest and its deletion
-// hooks.
+// OnlyDeletionHooks returns a copy of the bundle with only its cluster, its digest, its charts and
+// its deletion hooks.
 func OnlyDeletionHooks(b *fleet.Bundle) *fleet.Bundle {
-	return &fleet.Bundle{Cluster: b.Cluster, Digest: b.Digest, Hooks: slices.Concat(slices.Collect(maps.Values(hooksOn(b, "pre-delete", "post-delete")))...)}
+	return &fleet.Bundle{Cluster: b.Cluster, Digest: b.Digest, Charts: b.Charts, Hooks: slices.Concat(slices.Collect(maps.Values(hooksOn(b, "pre-delete", "post-delete")))...)}
+}
+
+// DeletionHooksDigest identifies the deletion hooks that the digest of the bundle does not cover;
+// it is empty without any. For nondeterministic hooks, it covers the chart and the values.
+func DeletionHooksDigest(b *fleet.Bundle) string {
+	sum, isEmpty := sha256.New(), true
+	add := func(parts ...any) {
+		isEmpty = false
+		_ = json.NewEncoder(sum).Encode(parts) // an apply stores no hooks that JSON does not support
+	}
+	hooks := hooksOn(b, "pre-delete", "post-delete")
+	for _, r := range b.Cluster.Releases {
+		own := diag.Filter(hooks[r.Name], func(o fleet.Object) bool { return o.Unapplied && r.Delivery != fleet.ByHelm })
+		if slices.ContainsFunc(own, isNondeterministic) {
+			add(r.Name, diag.Filter(b.Charts, func(p fleet.Pin) bool { return p.Release == r.Name }), r.Values.Value())
+			continue
+		}
+		for _, o := range own {
+			add(r.Name, o.Object)
+		}
+	}
+	if isEmpty {
+		return ""
+	}
+	return fleet.Sum(sum.Sum(nil)).String()
 }
 
 // HooksDiffer reports whether an apply of the bundle that the cluster runs would store other
