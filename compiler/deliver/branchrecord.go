@@ -85,11 +85,9 @@ func (d *Decisions) Decide(ctx context.Context, what Decision, names []string) (
 	if len(names) == 0 {
 		names = all
 	}
-	first := map[string]string{} // ID of the first cluster by wave
+	ids := map[string][]string{} // of clusters by wave
 	for i, clusters := range d.order.Clusters(d.Clusters) {
-		if len(clusters) > 0 {
-			first[all[i]] = clusters[0].ID
-		}
+		ids[all[i]] = fleet.IDs(clusters)
 	}
 	dir := path.Join(d.options.Path, waveRecordDir)
 	write := func(ctx context.Context, top, base string) (export.BranchChange, error) {
@@ -101,8 +99,8 @@ func (d *Decisions) Decide(ctx context.Context, what Decision, names []string) (
 		changed, err := d.writeRecords(top, "git:"+d.options.Branch+":"+path.Join(dir, waveRecordFile), func(records *WaveRecords) {
 			for _, wave := range names {
 				recorded.add(wave, records.Change(d.Module, wave, func(r *WaveRecord) {
-					what.change(r, d.options.RolloutOptions, d.options.By, d.digests[wave])
-					r.Cluster = first[wave]
+					what.change(r, d.options.RolloutOptions, d.options.By, d.digests[wave], ids[wave])
+					r.Cluster = slices.Concat(ids[wave], []string{""})[0]
 				}))
 			}
 		})

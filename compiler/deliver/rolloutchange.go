@@ -122,15 +122,16 @@ func Resume() Decision { return Decision{"resume", "resumed", ""} }
 // Abort stops the present change of waves. A change with other bundles goes on.
 func Abort(reason string) Decision { return Decision{"abort", "aborted", reason} }
 
-// change changes the record of a wave with the digest. by is the user who decides.
-func (d Decision) change(r *WaveRecord, o RolloutOptions, by, digest string) {
+// change changes the record of a wave with the digest and the clusters. by is the user who decides.
+func (d Decision) change(r *WaveRecord, o RolloutOptions, by, digest string, clusters []string) {
 	switch d.Command {
 	case "approve":
 		o.mark(&r.Approval, by, digest, d.Reason)
 	case "pause":
 		o.mark(&r.Pause, by, "", d.Reason)
+		r.Clusters = clusters
 	case "resume":
-		r.Pause, r.Abort = nil, nil
+		r.Pause, r.Abort, r.Clusters = nil, nil, nil
 	case "abort":
 		o.mark(&r.Abort, by, digest, d.Reason)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -23,7 +24,8 @@ type WaveRecord struct {
 	Approval *WaveMark `json:"approval,omitempty"`
 	Pause    *WaveMark `json:"pause,omitempty"`
 	Abort    *WaveMark `json:"abort,omitempty"`
-	Cluster  string    `json:"cluster,omitempty"` // in a branch: the first cluster of the wave at the last decision
+	Cluster  string    `json:"cluster,omitempty"`  // in a branch: the first cluster of the wave at the last decision
+	Clusters []string  `json:"clusters,omitempty"` // those that were paused: each wave with one of them is
 }
 
 // WaveMark is one decision.
@@ -80,14 +82,17 @@ func (r *Rollout) readRecordsIn(ctx context.Context, id string) (store func()) {
 // wave changed, in another cluster or with another name.
 type recordPlace struct{ cluster, wave string }
 
-// recordPlaces returns the places with records of a wave, that for new decisions first.
+// recordPlaces returns the places with records of a wave, that for new decisions first. The record of
+// another wave is one of them if it pauses a cluster of this wave.
 func (r *Rollout) recordPlaces(w *Wave) []recordPlace {
 	out := []recordPlace{{w.Clusters[0].ID, w.Name}}
 	for _, other := range r.Waves {
 		for _, c := range other.Clusters {
 			for _, name := range slices.Sorted(maps.Keys(r.records[c.ID])) {
+				paused := r.records[c.ID][name].Clusters
 				// A record with a name that no wave has is from before the wave was renamed.
-				isOwn := name == w.Name || other == w && !slices.Contains(r.order.WaveNames(), name)
+				isOwn := name == w.Name || other == w && len(paused) == 0 && !slices.Contains(r.order.WaveNames(), name) ||
+					slices.ContainsFunc(w.ids(), func(id string) bool { return slices.Contains(paused, id) })
 				if p := (recordPlace{c.ID, name}); isOwn && p != out[0] {
 					out = append(out, p)
 				}
@@ -122,7 +127,7 @@ func (r *Rollout) recordOf(w *Wave) (out WaveRecord) {
 }
 
 // decide records a decision for a wave in its first cluster, and reports whether it changes the
-// record. A resume changes all records of the wave.
+// record. A resume changes all records of the wave, and no pause of clusters in other waves.
 func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bool, err error) {
 	for i, p := range r.recordPlaces(w) {
 		if old := r.records[p.cluster][p.wave]; i > 0 && (d.Command != "resume" || old.Pause == nil && old.Abort == nil) {
@@ -133,7 +138,12 @@ func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bo
 			return false, s.Err
 		}
 		differs, err := changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, p.wave, func(record *WaveRecord) {
-			d.change(record, r.options.RolloutOptions, r.options.By, w.Digest())
+			others := without(record.Clusters, w.ids())
+			if p.wave != w.Name && (len(others) > 0 || slices.Contains(r.order.WaveNames(), p.wave)) {
+				record.Clusters = others
+				return
+			}
+			d.change(record, r.options.RolloutOptions, r.options.By, w.Digest(), w.ids())
 		})
 		if err != nil {
 			return false, err
@@ -190,7 +200,7 @@ func changeWaveRecord(ctx context.Context, c *cluster.Cluster, module, wave stri
 			return false, err
 		}
 		before := r
-		if change(&r); r == before {
+		if change(&r); reflect.DeepEqual(r, before) {
 			return try > 1, nil // an earlier try succeeded, and its response was lost
 		}
 		if o == nil {

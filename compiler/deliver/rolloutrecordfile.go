@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -70,11 +71,11 @@ func (r *WaveRecords) Change(module, wave string, change func(*WaveRecord)) bool
 	if len(waves) == 0 {
 		delete(r.Fleets, module)
 	}
-	return record != before
+	return !reflect.DeepEqual(record, before)
 }
 
-// Follow handles renamed waves: it moves the pause and abort of a wave that no longer exists to
-// the wave that now contains its first cluster, and drops the approval.
+// Follow moves the pause of clusters to the waves that now contain them, and the abort of a wave
+// that no longer exists. It drops the approval of such a wave.
 func (r *WaveRecords) Follow(module string, order *fleet.Rollout, clusters []*fleet.Cluster) {
 	names, waves := order.WaveNames(), map[string]string{} // waves: name of the wave by cluster ID
 	for i, in := range order.Clusters(clusters) {
@@ -84,16 +85,34 @@ func (r *WaveRecords) Follow(module string, order *fleet.Rollout, clusters []*fl
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Fleets[module])) {
 		old := r.Fleets[module][name]
-		if slices.Contains(names, name) {
-			continue
+		exists := slices.Contains(names, name)
+		ids := old.Clusters
+		if !exists {
+			ids = append([]string{old.Cluster}, ids...)
 		}
-		r.Change(module, name, func(record *WaveRecord) { *record = WaveRecord{} })
-		if wave := waves[old.Cluster]; wave != "" {
-			r.Change(module, wave, func(record *WaveRecord) {
-				record.Pause, record.Abort, record.Cluster = cmp.Or(record.Pause, old.Pause), cmp.Or(record.Abort, old.Abort), cmp.Or(record.Cluster, old.Cluster)
+		moved := diag.Filter(ids, func(id string) bool { return waves[id] != "" && waves[id] != name })
+		r.Change(module, name, func(record *WaveRecord) {
+			if record.Clusters = without(old.Clusters, moved); !exists {
+				*record = WaveRecord{}
+			}
+		})
+		for _, id := range moved {
+			r.Change(module, waves[id], func(record *WaveRecord) {
+				record.Pause, record.Cluster = cmp.Or(record.Pause, old.Pause), cmp.Or(record.Cluster, id)
+				if !exists {
+					record.Abort = cmp.Or(record.Abort, old.Abort)
+				}
+				if old.Pause != nil {
+					record.Clusters = diag.Distinct(slices.Concat(record.Clusters, []string{id}))
+				}
 			})
 		}
 	}
+}
+
+// without returns the IDs that are not among the others.
+func without(ids, others []string) []string {
+	return diag.Filter(ids, func(id string) bool { return !slices.Contains(others, id) })
 }
 
 // Encode returns the text of the file.

@@ -72,6 +72,10 @@ type Wave struct {
 	Place     string // flags of commands that change the record; empty if it is in the clusters
 }
 
+func (w *Wave) ids() []string {
+	return diag.Each(w.Clusters, func(c *WaveCluster) string { return c.ID })
+}
+
 // Digest identifies the target bundles of all clusters of the wave, and their deletion hooks.
 func (w *Wave) Digest() string {
 	return w.digest(func(c *WaveCluster) string { return strings.TrimSuffix(c.Target+" "+c.Hooks, " ") })

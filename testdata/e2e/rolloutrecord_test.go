@@ -37,6 +37,26 @@ func TestRolloutPauseStays(t *testing.T) {
 	p.fleetc("rollout", "resume").ok(p).says(p, `^resumed all waves$`)
 	p.fleetc("rollout", "resume").ok(p).says(p, `^wave all is not paused or aborted$`)
 	p.fleetc("apply", "--yes").ok(p)
+
+	// It holds for each part of a wave that is split, until a resume of this part.
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "blue"`)
+	p.fleetc("rollout", "pause", "--reason", "incident 43").ok(p)
+	p.edit("environments/rollout.cue", `{name: "all", others: true}`, `{name: "first", clusters: ids: ["dev/one"]}, {name: "second", others: true}`)
+	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave first is waiting: it is paused by .*: incident 43$`, `^wave second is waiting: .*it is paused by .*: incident 43$`)
+	p.fleetc("rollout", "resume", "first").ok(p).says(p, `^resumed wave first$`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: applied`, `^wave second waits \(dev/two\): it is paused by .*: incident 43$`)
+	p.fleetc("rollout", "resume", "second").ok(p).says(p, `^resumed wave second$`)
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/two: applied`)
+
+	// A cluster that moves to another wave takes the pause along.
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("rollout", "pause", "first", "--reason", "incident 44").ok(p)
+	p.edit("environments/rollout.cue", `ids: ["dev/one"]`, `ids: ["dev/two"]`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^wave first waits \(dev/two\): it is paused by .*: incident 44$`, `^wave second waits \(dev/one\): .*it is paused by .*: incident 44$`)
+	p.fleetc("rollout", "resume", "second").ok(p).says(p, `^resumed wave second$`)
+	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave first is waiting: it is paused by .*: incident 44$`, `^wave second is waiting: wave first is not complete: dev/two is behind$`)
+	p.fleetc("rollout", "resume", "first").ok(p).says(p, `^resumed wave first$`)
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/two: applied`)
 }
 
 // apply restores an object that is missing in a cluster with its bundle, but not while the
