@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/git"
 )
@@ -27,11 +28,14 @@ func (a *attempt) depth() int {
 	return max(a.Depth, 1)
 }
 
-// ownership returns the state of a branch that is not replaced: Foreign if others changed
-// it, and Unchanged if its commit makes the changes of the update and is not merged. It is
-// empty otherwise.
+// ownership returns the state of a branch that is not replaced, because it is not merged:
+// Foreign if others changed it, and Unchanged if its commit makes the changes of the update. It
+// is empty otherwise.
 func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 	if !a.own {
+		if merged, err := a.isMerged(ctx); err != nil || merged {
+			return "", err
+		}
 		return BranchForeign, nil
 	}
 	before, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.parents[0], a.tip)
@@ -54,8 +58,21 @@ func (a *attempt) isMerged(ctx context.Context) (bool, error) {
 	if fetched, err := a.fetchSince(ctx, a.tip, "tree:0"); err != nil || !fetched {
 		return false, err
 	}
-	missing, err := a.run(ctx, "rev-list", "--max-count=1", a.tip, "^"+a.base)
-	return missing == "", a.fault(err)
+	if missing, err := a.run(ctx, "rev-list", "--max-count=1", a.tip, "^"+a.base); err != nil || missing == "" {
+		return err == nil, a.fault(err)
+	}
+	// A commit at the boundary, such as a merge with an older parent, seems to have no parents.
+	boundary, err := a.boundary()
+	if err != nil {
+		return false, err
+	}
+	commits, err := a.run(ctx, "rev-list", a.base)
+	oldest := diag.Filter(strings.Fields(commits), func(id string) bool { return strings.Contains(boundary, id) })
+	if err != nil || len(oldest) == 0 {
+		return false, a.fault(err)
+	}
+	texts, err := a.git().Run(ctx, strings.NewReader(strings.Join(oldest, "\n")+"\n"), maxPrinted, "cat-file", "--batch")
+	return strings.Contains(string(texts), "\nparent "+a.tip+"\n"), a.fault(err)
 }
 
 // fetchSince fetches the commits of the base that are not older than a commit of the branch. It
@@ -80,13 +97,17 @@ func (a *attempt) fetchSince(ctx context.Context, commit, filter string) (bool, 
 }
 
 // leftover returns the state of a branch if the update changes nothing in Onto: Stale if the
-// branch would change nothing either, Deleted if it would, and Foreign if others changed it.
+// branch is merged or would change nothing either, Deleted if it would, and Foreign if others
+// changed it.
 func (a *attempt) leftover(ctx context.Context) (commit string, state BranchState, err error) {
 	differing, _, err := a.changedFiles(ctx, a.base, a.tip)
 	if err != nil || len(differing) == 0 || a.Owned {
 		return a.base, BranchStale, err
 	}
 	if !a.own {
+		if merged, err := a.isMerged(ctx); err != nil || merged {
+			return a.base, BranchStale, err
+		}
 		return a.tip, BranchForeign, nil
 	}
 	changed, _, err := a.changedFiles(ctx, a.parents[0], a.tip)

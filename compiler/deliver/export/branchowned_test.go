@@ -2,6 +2,7 @@ package export
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -31,6 +32,14 @@ func TestOwned(t *testing.T) {
 	if got := s.tip(t, "fleetc/update/a"); got != theirs {
 		t.Errorf("the commit of others was replaced by %s", got)
 	}
+
+	// After its merge, the branch is free.
+	merge := s.git(t, "-C", s.bare, "commit-tree", "-p", "main", "-p", theirs, "-m", "merge", theirs+"^{tree}")
+	s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", strings.TrimSpace(merge))
+	s.commit(t, "main", map[string]string{"c": "1\n"})
+	s.mustPush(t, update("4\n"), BranchCommitted)
+	s.mustPush(t, update("4\n"), BranchUnchanged)
+	branchWantFiles(t, s.files(t, "fleetc/update/a"), map[string]string{"a": "4\n", "b": "theirs\n", "c": "1\n"})
 	names, err := s.open(t).Branches(t.Context(), "fleetc/update/")
 	if want := []string{"fleetc/update/a"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("branches %v, %v, want %v", names, err, want)
