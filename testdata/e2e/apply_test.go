@@ -119,6 +119,20 @@ func TestUnusedRule(t *testing.T) {
 	}
 	p.edit("environments/images.cue", "wbe", "web")
 	p.fleetc("apply", "--yes").ok(p)
+
+	// drift --fix refuses it, too, also in a fleet without a rollout.
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	p.edit("environments/images.cue", "example.com/web", "example.com/wbe")
+	_, mark := p.writes("one", 0)
+	p.fleetc("drift", "--fix", "--yes").exits(p, 2).says(p, unused)
+	p.fleetc("drift", "--fix", "--dry-run").exits(p, 2).says(p, unused)
+	p.write("environments/rollout.cue", "package fleet\n")
+	p.fleetc("drift", "--fix", "--yes").exits(p, 2).says(p, unused)
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("refused fixes write %q", w)
+	}
+	p.edit("environments/images.cue", "wbe", "web")
+	p.fleetc("drift", "--fix", "--yes").ok(p).says(p, "1 created")
 }
 
 // manyRelease is a release with n ConfigMaps, and objects that are not pruned.
