@@ -26,9 +26,9 @@ import (
 // says whether secrets may run commands. from has the fields of the provenance that all
 // artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from export.Provenance) iter.Seq2[*export.Artifact, error] {
-	resolver := NewSecretResolver(f.Fleet, allowExec)
+	resolver, sizes := NewSecretResolver(f.Fleet, allowExec), &chartSizes{}
 	return withRules(f, par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*export.Artifact, error) {
-		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
+		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver, sizes)
 		if err != nil {
 			return nil, err
 		}

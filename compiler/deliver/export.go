@@ -33,9 +33,9 @@ import (
 // its release allows it. allowExec says whether secrets may run commands. If take is not nil, it is called with each bundle before the
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, allowExec bool, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
-	resolver := NewSecretResolver(f.Fleet, allowExec)
+	resolver, sizes := NewSecretResolver(f.Fleet, allowExec), &chartSizes{}
 	return withRules(f, par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
-		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
+		b, err := exportCluster(ctx, f, clusters[i], layout, resolver, sizes)
 		if err == nil && take != nil {
 			err = diag.In(b.Cluster.ID, take(b))
 		}
@@ -60,7 +60,7 @@ func withRules[T any](f *compiler.Fleet, results iter.Seq2[T, error]) iter.Seq2[
 }
 
 // exportCluster compiles one cluster and lays out its bundle.
-func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *SecretResolver) (*fleet.Bundle, error) {
+func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *SecretResolver, sizes *chartSizes) (*fleet.Bundle, error) {
 	plain, err := f.Compile(ctx, c)
 	b := plain
 	if err == nil {
@@ -72,6 +72,9 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 		b, err = layOut(f, plain, b, layout)
 		faults.Add(err)
 		faults.Add(apply.CheckOrder(plain))
+		if layout == fleet.FluxLayout {
+			faults.Add(checkSizes(f, plain, layout, sizes))
+		}
 		err = faults.Err()
 	}
 	return b, fleet.InCluster(c, err)

@@ -132,7 +132,7 @@ func VetRendered(ctx context.Context, f *compiler.Fleet, options VetOptions, eac
 // those of applies that can be found without a cluster. It yields the result of a cluster
 // beside the faults of checks.
 func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*VetResult, error] {
-	var sizes par.ResultMemo[*fleet.Chart, int] // of charts
+	var sizes chartSizes
 	layout, resolver := options.Layout, NewSecretResolver(f.Fleet, options.AllowExec)
 	emptyCluster := func(context.Context, *unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, nil }
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VetResult, error) {
@@ -144,7 +144,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, options VetOptions) iter.Seq2[*
 		if b != nil {
 			faults.Add(checkLayouts(f, b, layout))
 			faults.Add(apply.CheckOrder(b))
-			faults.Add(checkSizes(f, b, &sizes))
+			faults.Add(checkSizes(f, b, layout, &sizes))
 			faults.Add(checkLiveSecrets(b))
 			if options.Secrets && err == nil {
 				_, _, err := resolver.Values(ctx, b, emptyCluster)
@@ -198,11 +198,14 @@ func checkApplied(b *fleet.Bundle) error {
 	return d
 }
 
+// chartSizes are the sizes of charts in records of Helm.
+type chartSizes = par.ResultMemo[*fleet.Chart, int]
+
 // checkSizes returns the faults of releases of a cluster that Helm cannot store because of their
-// size. Argo CD stores no records. sizes has those of charts in records of Helm.
-func checkSizes(f *compiler.Fleet, b *fleet.Bundle, sizes *par.ResultMemo[*fleet.Chart, int]) error {
+// size, in an apply or an export in the layout. Flux runs Helm. Argo CD stores no records.
+func checkSizes(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, sizes *chartSizes) error {
 	c := b.Cluster
-	if layouts := c.GitOps.Layouts; len(layouts) > 0 && !slices.ContainsFunc(layouts, func(l fleet.Layout) bool { return l != fleet.ArgoLayout }) {
+	if layouts := c.GitOps.Layouts; layout != fleet.FluxLayout && len(layouts) > 0 && !slices.ContainsFunc(layouts, func(l fleet.Layout) bool { return l != fleet.ArgoLayout }) {
 		return nil
 	}
 	var faults diag.List
