@@ -202,6 +202,20 @@ func TestLSPHoverHiddenParts(t *testing.T) {
 	hidden("#open")
 }
 
+// A hover hides a hidden field that only the last of the clusters below its layer puts into a Secret.
+func TestLSPHoverHiddenElsewhere(t *testing.T) {
+	files := maps.Clone(lspChartFleet)
+	const root, two = "environments/fleet.cue", "environments/prod/two/cluster.cue"
+	files[root] += "_shared: \"correct-horse\"\n_open: \"blue\"\n"
+	files[two] += "releases: web: values: password: _shared\n"
+	s := startLSPSession(t, files)
+	s.edit(root, s.texts[root])
+	if got := s.hover(root, "_shared"); got == "" || strings.Contains(got, "horse") {
+		t.Errorf("the hover shows a secret:\n%s", got)
+	}
+	s.wantHover(root, "_open", "blue")
+}
+
 // A hover hides values that reach a Secret, even when the fleet does not render.
 func TestLSPHoverSecrets(t *testing.T) {
 	s := startLSPSession(t, lspChartFleet)

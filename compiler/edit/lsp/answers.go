@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-// maxExplained limits the clusters whose evaluation or rendering is cached.
-const maxExplained = 4
+// maxExplained limits the clusters whose evaluation is cached, maxRendered those whose rendering
+// is cached, and those that a hover renders to find out whether a value is secret.
+const maxExplained, maxRendered = 4, 16
 
 // lock is a mutex that a context can stop waiting for. It has an element while it is held.
 type lock chan struct{}
@@ -77,11 +79,11 @@ func (c *checker) uses(ctx context.Context, s *snapshot, cluster string, field [
 	return uses, nil
 }
 
-// mayBeSecret reports whether a Secret of a cluster may contain the value of a field that only CUE
-// knows, or contained it in an earlier rendering. If the cluster cannot be rendered, it is also true
-// for hidden fields and definitions, unless an earlier rendering had the same value and no Secret
-// contained it.
-func (c *checker) mayBeSecret(ctx context.Context, s *snapshot, cluster string, field []string, e *fleet.Explanation) (bool, error) {
+// mayBeSecret reports whether a Secret of one of the clusters may contain the value of a field that
+// only CUE knows, or contained it in an earlier rendering. If not all of them can be rendered, it is
+// also true for hidden fields and definitions, unless an earlier rendering of all had the same value
+// and no Secret contained it.
+func (c *checker) mayBeSecret(ctx context.Context, s *snapshot, clusters, field []string, e *fleet.Explanation) (bool, error) {
 	release, err := s.lock.acquire(ctx)
 	if err != nil {
 		return false, err
@@ -93,19 +95,29 @@ func (c *checker) mayBeSecret(ctx context.Context, s *snapshot, cluster string, 
 	if known, _ := c.secrets.Load(name); known == true {
 		return true, nil
 	}
-	if r, err := s.render(ctx, cluster); r == nil || err != nil {
-		_, known := c.secrets.Load(shown)
-		isPrivate := slices.ContainsFunc(field, func(key string) bool { return strings.HasPrefix(key, "_") || strings.HasPrefix(key, "#") })
-		return isPrivate && !known, err
-	}
-	for _, r := range s.rendered {
-		if r.MayBeSecret(value) {
-			c.secrets.Store(name, true)
-			return true, nil
+	others := slices.Collect(maps.Values(s.rendered))
+	isSecret := slices.ContainsFunc(others, func(r *query.RenderedCluster) bool { return r.MayBeSecret(value) })
+	isComplete := len(clusters) <= maxRendered
+	for _, cluster := range clusters[:min(len(clusters), maxRendered)] {
+		if isSecret {
+			break
 		}
+		r, err := s.render(ctx, cluster)
+		if err != nil {
+			return false, err
+		}
+		isComplete = isComplete && r != nil
+		isSecret = r != nil && r.MayBeSecret(value)
 	}
-	c.secrets.Store(shown, false)
-	return false, nil
+	switch _, known := c.secrets.Load(shown); {
+	case isSecret:
+		c.secrets.Store(name, true)
+	case isComplete:
+		c.secrets.Store(shown, false)
+	default:
+		return !known && slices.ContainsFunc(field, func(key string) bool { return strings.HasPrefix(key, "_") || strings.HasPrefix(key, "#") }), nil
+	}
+	return isSecret, nil
 }
 
 // render returns a rendered cluster, from a cache; nil for a cluster that cannot be rendered.
@@ -122,7 +134,7 @@ func (s *snapshot) render(ctx context.Context, cluster string) (*query.RenderedC
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	if len(s.rendered) >= maxExplained {
+	if len(s.rendered) >= maxRendered {
 		clear(s.rendered)
 	}
 	s.rendered[cluster] = r

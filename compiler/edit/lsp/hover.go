@@ -120,7 +120,7 @@ func (q *question) hover(ctx context.Context) (string, error) {
 				return "", nil // no cluster has the field
 			}
 			if !known && e != nil && !q.isSecret { // such as a hidden field, to which a value refers
-				if q.isSecret, err = q.checker.mayBeSecret(ctx, q.snapshot, g.clusters[0], q.field, e); err != nil {
+				if q.isSecret, err = q.checker.mayBeSecret(ctx, q.snapshot, fleet.IDs(q.below(q.scope())), q.field, e); err != nil {
 					return "", err
 				}
 			}
