@@ -95,6 +95,9 @@ func checkReplaced(root string) error {
 			}
 			rel, err := filepath.Rel(top, dir)
 			if err == nil && filepath.IsLocal(rel) && !git.IsDotGit(filepath.ToSlash(rel)) {
+				if err := checkLink(root, filepath.Join(dir, moduleFile)); err != nil {
+					faults.Add(outsideFault(lineOf(root, file, with), moduleFile+" of this module", err))
+				}
 				continue
 			}
 			d := &diag.Diag{

@@ -45,6 +45,11 @@ func Root(dir string) (root, module string, err error) {
 		}
 		data, err := os.ReadFile(file)
 		if err == nil {
+			for _, name := range []string{moduleFile, localModule} {
+				if err := checkLink(at, filepath.Join(at, name)); err != nil {
+					return at, "", outsideFault(diag.Pos{File: name}, "this file", err)
+				}
+			}
 			module, err := modulePath(data)
 			return at, module, err
 		}
