@@ -132,6 +132,9 @@ func WrittenPos(r *fleet.Release, at *fleet.FieldError) diag.Pos {
 // the objects of the release; nil when the release has no object of its kind and name.
 func WrittenIn(r *fleet.Release, o fleet.Object) (*fleet.Tree, []string) {
 	same := func(t *fleet.Tree) bool {
+		if name := t.At("metadata", "name"); name == nil || name.Scalar != o.GetName() {
+			return false
+		}
 		m, _ := t.Native().(map[string]any)
 		u := unstructured.Unstructured{Object: m}
 		return m != nil && u.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && u.GetName() == o.GetName() &&

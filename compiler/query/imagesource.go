@@ -90,7 +90,7 @@ func (l *imageCollector) findSource(ctx context.Context, all *compiler.ClusterRe
 		use.SetBy = []ImageSource{source}
 	}
 	if p.Subject == nil {
-		use.SetBy = append(use.SetBy, l.written(p, o, use, raw, ids))
+		use.SetBy = append(use.SetBy, l.written(p, o, use, raw, ids)...)
 		return nil
 	}
 	hasVersion := false
@@ -131,17 +131,38 @@ func beforeRename(p *origin.Origin, use *ImageUse) (string, bool) {
 	return raw, onlyNames && before.Tag == after.Tag && before.Digest == after.Digest
 }
 
-// written returns the line of an image in CUE or in a manifest. raw is the image there.
-func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *ImageUse, raw string, ids []string) ImageSource {
-	out := ImageSource{Part: WholeImage, Value: raw, Clusters: ids, At: strings.Index(use.image, raw)}
-	if t, at := origin.WrittenIn(p.Release, p.Raw); t != nil {
-		out.Path = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, at, p.RawField))
-		return out.at(origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: p.RawField}))
+// written returns the lines of an image in CUE, each with its clusters, or that in a manifest. raw
+// is the image there.
+func (l *imageCollector) written(p *origin.Origin, o fleet.Object, use *ImageUse, raw string, ids []string) (out []ImageSource) {
+	source := ImageSource{Part: WholeImage, Value: raw, At: strings.Index(use.image, raw)}
+	for _, i := range use.clusters {
+		r := l.f.Clusters[i].Release(use.Release)
+		if t, at := origin.WrittenIn(r, p.Raw); t != nil {
+			source.Path = fleet.FieldText(slices.Concat([]string{"releases", r.Name, "objects"}, at, p.RawField))
+			out = addSource(out, source.at(origin.WrittenPos(r, &fleet.FieldError{Object: p.Raw, Field: p.RawField})), l.f.Clusters[i].ID)
+		}
 	}
+	if len(out) > 0 {
+		return out
+	}
+	source.Clusters = ids
 	if p.Release.Manifests != "" {
-		return out.at(origin.ManifestPos(l.f.Dir, o.Pos, p.RawField))
+		return []ImageSource{source.at(origin.ManifestPos(l.f.Dir, o.Pos, p.RawField))}
 	}
-	return out.at(o.Pos)
+	return []ImageSource{source.at(o.Pos)}
+}
+
+// addSource adds a source of a cluster, or the cluster to an equal source.
+func addSource(all []ImageSource, source ImageSource, cluster string) []ImageSource {
+	i := slices.IndexFunc(all, func(s ImageSource) bool {
+		return s.Path == source.Path && s.Value == source.Value && s.Pos == source.Pos && s.Chart == source.Chart
+	})
+	if i < 0 {
+		i = len(all)
+		all = append(all, source)
+	}
+	all[i].Clusters = append(all[i].Clusters, cluster)
+	return all
 }
 
 // lines returns the lines that set a value of a use, each with its clusters. raw is the image
@@ -172,14 +193,7 @@ func (l *imageCollector) lines(use *ImageUse, raw string, values map[string]any,
 		if source.Part == ImageRepository && source.At < 0 {
 			continue // a patch sets the repository
 		}
-		j := slices.IndexFunc(out, func(s ImageSource) bool {
-			return s.Path == source.Path && s.Value == source.Value && s.Pos == source.Pos && s.Chart == source.Chart
-		})
-		if j < 0 {
-			j = len(out)
-			out = append(out, source)
-		}
-		out[j].Clusters = append(out[j].Clusters, c.ID)
+		out = addSource(out, source, c.ID)
 	}
 	return out
 }
