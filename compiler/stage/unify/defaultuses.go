@@ -6,10 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -36,14 +34,13 @@ type defaultWalk struct {
 
 // readDefaultUses determines which defaults of the cluster's releases are
 // effective. It requires bound values and a cluster without faults.
-func (e *evaluation) readDefaultUses(c *fleet.Cluster, in *build.Instance) {
+func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
 	w := &defaultWalk{binding: e.last, used: map[diag.Pos]bool{}}
-	reads := sync.OnceValue(func() *valueReads { return readsOf(in) })
 	for _, r := range c.Releases {
 		if t := w.merged[r.Name]; t != nil {
 			w.release, w.reads = r.Name, nil
 			if r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" {
-				w.reads = reads()
+				w.reads = e.reads()
 			}
 			w.effective(nil, t)
 		}
@@ -66,7 +63,7 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster, in *build.Instance) {
 	c.Defaults.Unread = w.sorted(w.unread)
 	for _, l := range [][]fleet.OverriddenDefault{c.Defaults.Overridden, c.Defaults.Unselected, c.Defaults.Unread} {
 		for i := range l {
-			l[i].Referenced = reads().readsDefault(e.root, &l[i])
+			l[i].Referenced = e.reads().readsDefault(e.root, &l[i])
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (e *evaluation) secrets(v cue.Value, faults *diag.List) []fleet.Secret {
 	var out []fleet.Secret
 	for _, f := range fieldsOf(v, "secrets") {
-		r := sourceReader{evaluation: e, path: "secrets." + cue.Str(f.name).String(), pos: e.fieldPos(f.v)}
+		r := sourceReader{evaluation: e, path: secretPath(f.name), pos: e.fieldPos(f.v)}
 		source, err := r.read(f.v)
 		if err != nil {
 			faults.Add(diag.CUEFaults(e.root, err, v).Err())
@@ -32,6 +32,9 @@ func (e *evaluation) secrets(v cue.Value, faults *diag.List) []fleet.Secret {
 	}
 	return out
 }
+
+// secretPath returns the path of a secret.
+func secretPath(name string) string { return "secrets." + cue.Str(name).String() }
 
 // incompleteSource returns what is wrong with a source, and a hint; empty if nothing is.
 func incompleteSource(s fleet.SecretSource) (msg, hint string) {
@@ -65,7 +68,7 @@ type sourceReader struct {
 
 // read returns the source of a secret: the fields that are set beside defaults, or the
 // defaults of the nearest layers. A default that these fields override, and that is in a
-// nearer layer than they are, is a fault.
+// nearer layer than they are, is a fault unless an expression refers to it.
 func (e *sourceReader) read(v cue.Value) (fleet.SecretSource, error) {
 	own, farthest, err := e.fields(v)
 	if err != nil {
@@ -81,15 +84,16 @@ func (e *sourceReader) read(v cue.Value) (fleet.SecretSource, error) {
 		if err := d.Decode(&s); err != nil {
 			return out, err
 		}
-		if effective := own.Over(s); i > farthest && !reflect.DeepEqual(s.Over(effective), effective) {
+		use := &fleet.OverriddenDefault{Release: e.path, Layer: l.Name, Pos: e.fieldPos(d)}
+		if effective := own.Over(s); i > farthest && !reflect.DeepEqual(s.Over(effective), effective) && !e.reads().readsDefault(e.root, use) {
 			e.faults.Add(&diag.Diag{
 				Code: diag.CodeUnusedDefaults,
-				At:   []diag.Pos{e.fieldPos(d), e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "has no effect: a layer above sets the source directly",
+				At:   []diag.Pos{use.Pos, e.pos}, Path: e.path + ".defaults." + l.Name, Msg: "has no effect: a layer above sets the source directly",
 				Hint: "write that source as defaults, too: " + e.path + ": defaults: " + cue.Str(e.layers[farthest].Name).String() + ": ...",
 			})
 		}
 		if out = s.Over(out); len(own.Kinds()) == 0 {
-			e.pos = e.fieldPos(d)
+			e.pos = use.Pos
 		}
 	}
 	out = own.Over(out)

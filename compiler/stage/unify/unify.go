@@ -55,7 +55,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	if err := checkCalls(root, in); err != nil {
 		return nil, diag.In(id, err)
 	}
-	e := &evaluation{root: root, layers: layers, embedded: embedded, cctx: cuecontext.New()}
+	e := &evaluation{root: root, layers: layers, embedded: embedded, cctx: cuecontext.New(), reads: sync.OnceValue(func() *valueReads { return readsOf(in) })}
 	bare := withoutPolicies(in)
 	base := e.cctx.BuildInstance(bare)
 	if err := base.Err(); err != nil && !base.Exists() {
@@ -115,7 +115,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Value) {
 	c.Policies = e.policies(in, final)
 	c.Checks = slices.Concat(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases"))), comparisonChecks(c, e.compared), e.objectChecks(c, final))
-	e.readDefaultUses(c, in)
+	e.readDefaultUses(c)
 }
 
 // restoreDefaults merges the defaults into the values of an invalid cluster,
@@ -139,6 +139,7 @@ type evaluation struct {
 	lookups       lookupCache
 	embedded      relocation
 	compared      []comparison
+	reads         func() *valueReads // of the files of the cluster
 }
 
 // parsedSchema is the embedded schema, which all evaluations share: CUE does

@@ -20,8 +20,8 @@ type valueReads struct {
 	values map[string]bool // names behind values
 	loops  map[string]bool // variables of loops over releases
 
-	// defaults are references to defaults: the release, "" if it is not known, the layer and the
-	// path; the last ones may be missing.
+	// defaults are references to defaults: the release, or the path of the secret, "" if it is not
+	// known, the layer and the path; the last ones may be missing.
 	defaults [][]string
 	fields   map[token.Pos]bool  // the values of fields to which names refer
 	lines    map[int][]token.Pos // fields by line; nil before the first use
@@ -129,11 +129,16 @@ func (r *valueReads) addDefaults(x ast.Expr) {
 		case name == "":
 			path = nil
 		case name == "defaults":
-			release := ""
-			if id, chain := selectorChain(from); id != nil && id.Name == "releases" && len(chain) == 1 {
-				release = chain[0]
+			of := ""
+			if id, chain := selectorChain(from); id != nil && len(chain) == 1 {
+				switch id.Name {
+				case "releases":
+					of = chain[0]
+				case "secrets":
+					of = secretPath(chain[0])
+				}
 			}
-			r.defaults = append(r.defaults, append([]string{release}, path...))
+			r.defaults = append(r.defaults, append([]string{of}, path...))
 			return
 		default:
 			path = slices.Insert(path, 0, name)
