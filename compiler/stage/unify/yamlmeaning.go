@@ -22,7 +22,7 @@ import (
 type yamlFile struct {
 	data   []byte
 	lines  []string
-	leaves map[[2]int]yamlLeaf // by line and column, as CUE counts them; empty maps also by those of their key
+	leaves map[[2]int]yamlLeaf // by line and column, as CUE counts them: [yamlFile.places]
 }
 
 // A yamlLeaf is a scalar, an empty map or an empty list of a YAML file, with the keys above it: nil
@@ -156,9 +156,8 @@ func (e *evaluation) yamlFile(files map[string]*yamlFile, name string, differs b
 // add adds the leaves of a node with the keys above it.
 func (f *yamlFile) add(n *yaml.Node, keys []*yaml.Node) {
 	if len(n.Content) == 0 && n.Kind != yaml.AliasNode {
-		f.leaves[[2]int{n.Line, n.Column}] = yamlLeaf{n, keys}
-		if key := len(keys) - 1; n.Kind == yaml.MappingNode && key >= 0 && keys[key] != nil {
-			f.leaves[[2]int{keys[key].Line, keys[key].Column}] = yamlLeaf{n, keys}
+		for _, place := range f.places(n, keys) {
+			f.leaves[place] = yamlLeaf{n, keys}
 		}
 	}
 	for i, c := range n.Content {
@@ -173,4 +172,24 @@ func (f *yamlFile) add(n *yaml.Node, keys []*yaml.Node) {
 			f.add(c, append(slices.Clip(keys), n.Content[i-1]))
 		}
 	}
+}
+
+// places returns the lines and columns at which CUE may see a leaf: an empty map also at its key,
+// and an empty list with an anchor at the next bracket, even in a comment.
+func (f *yamlFile) places(n *yaml.Node, keys []*yaml.Node) [][2]int {
+	out := [][2]int{{n.Line, n.Column}}
+	if key := len(keys) - 1; n.Kind == yaml.MappingNode && key >= 0 && keys[key] != nil {
+		out = append(out, [2]int{keys[key].Line, keys[key].Column})
+	}
+	if n.Kind != yaml.SequenceNode || n.Anchor == "" {
+		return out
+	}
+	from := n.Column - 1
+	for i, line := range f.lines[n.Line-1:] {
+		if before, _, found := strings.Cut(string([]rune(line)[from:]), "["); found {
+			return append(out, [2]int{n.Line + i, from + len([]rune(before)) + 1})
+		}
+		from = 0
+	}
+	return out
 }
