@@ -31,7 +31,7 @@ const stateAnnotation = "fleetc.dev/secret-state"
 // its controller. A Secret whose references and keys are the same stays as in the previous
 // export, and needs no key. A copy of a value that was needed in another object is a fault.
 func (r *SecretResolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, last LastExport) (*fleet.Bundle, error) {
-	e := encrypter{resolver: r, bundle: b, last: last, known: map[string]string{}}
+	e := encrypter{resolver: r, bundle: b, last: last, known: map[string]string{}, decrypted: map[string]map[string]any{}}
 	var faults diag.List
 	for i, o := range b.Objects {
 		switch o.Encryption(b.Cluster, layout) {
@@ -62,6 +62,8 @@ type encrypter struct {
 	out      *fleet.Bundle     // nil until an object is encrypted
 	known    map[string]string // values that were needed, by reference
 	last     LastExport
+
+	decrypted map[string]map[string]any // objects of the previous export, by ID
 }
 
 // A LastExport returns objects of the previous export; nil for those that it did not have.
@@ -179,6 +181,9 @@ func (e *encrypter) shared(r *fleet.Release, k fleet.RandomField) (any, error) {
 
 // before returns an object with kept values in the previous export, decrypted.
 func (e *encrypter) before(o fleet.Object) (map[string]any, error) {
+	if before, ok := e.decrypted[o.ID()]; ok {
+		return before, nil
+	}
 	before, err := e.last.Object(o)
 	if fleet.IsEncrypted(&unstructured.Unstructured{Object: before}) {
 		var identities []age.Identity
@@ -192,6 +197,7 @@ func (e *encrypter) before(o fleet.Object) (map[string]any, error) {
 		d.Msg = "the exported " + o.Title() + " cannot be decrypted to keep a value: " + d.Msg
 		return nil, &d
 	}
+	e.decrypted[o.ID()] = before
 	return before, nil
 }
 
