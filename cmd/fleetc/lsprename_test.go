@@ -178,6 +178,7 @@ func TestLSPRenameRefused(t *testing.T) {
 		"nothing":             {env, "", "environment", "x", "put the cursor on the name"},
 		"root layer":          {root, "", "defaults: root", "x", "the root layer is the directory environments, which has a fixed name"},
 		"computed layer":      {env, `_layer: "dev"` + "\n" + `cluster: labels: x: "\(releases.front.defaults[_layer].replicas)"`, "defaults: dev", "staging", "environments/dev/env.cue:8:48: an expression computes the name of a layer or a cluster here"},
+		"compared layer":      {env, `releases: zed: values: {for name, d in releases.front.defaults if name == "dev" {a: d.replicas}}`, "defaults: dev", "staging", "environments/dev/env.cue:7:16: the rename would change releases.zed.values: an expression computes the name dev"},
 		"empty":               {env, "", `releases: "front`, "", "the new name of the release is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,6 +196,13 @@ func TestLSPRenameRefused(t *testing.T) {
 	fleets.Write(t, dir, map[string]string{"rules/more.cue": "package rules\n\ndifferences: more: {between: [\"dev\"], allow: values: [\"fr*.replicas\"]}\n"})
 	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], `releases: "front`, "gate"); err == nil || !strings.Contains(err.Error(), "rules/more.cue:3:55: the pattern matches only one of front and gate") {
 		t.Errorf("a pattern of allowed differences: %v", err)
+	}
+	fleets.Write(t, dir, map[string]string{
+		"environments/embeds.cue":    "@extern(embed)\npackage fleet\n\n_of: _ @embed(file=dev/part.json)\n",
+		"environments/dev/part.json": "{}",
+	})
+	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "the fleet would have a fault: environments/embeds.cue:4:8: @embed names a file that does not exist") {
+		t.Errorf("an embedded file of the layer: %v; faults %v", err, c.all())
 	}
 	fleets.Write(t, dir, map[string]string{
 		"environments/more.cue":          "package fleet\n\nif environment == \"dev\" {\n\tcluster: labels: more: \"\\(releases.front.defaults.dev.replicas)\"\n}\nenvironment: string | *\"other\"\n",

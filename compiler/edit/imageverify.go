@@ -66,7 +66,7 @@ func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.F
 		if path.Ext(name) == ".cue" {
 			continue
 		}
-		dir, copied, err := copyFleet(ctx, before.Dir, edits)
+		dir, copied, err := CopyFleet(ctx, before.Dir, edits)
 		remove = func() error { return os.RemoveAll(dir) }
 		if err != nil {
 			return State{Faults: err}, remove
@@ -81,9 +81,9 @@ func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.F
 	return loadState(ctx, &edited, e), remove
 }
 
-// copyFleet copies the git repository of a fleet, or the fleet if it is in none, into a
+// CopyFleet copies the git repository of a fleet, or the fleet if it is in none, into a
 // temporary directory, with edits. It returns this directory and that of the fleet in it.
-func copyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied string, err error) {
+func CopyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied string, err error) {
 	if dir, err = os.MkdirTemp("", "fleetc-update-"); err != nil {
 		return dir, "", diag.NoTempFile(err)
 	}

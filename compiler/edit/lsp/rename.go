@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"cuelang.org/go/cue/ast"
@@ -83,10 +82,15 @@ func (s *server) rename(ctx context.Context, p renameParams) (any, error) {
 	if err := r.verify(ctx); err != nil {
 		return nil, err
 	}
+	return r.edit()
+}
+
+// edit returns the edit of the texts.
+func (r *renamer) edit() (*workspaceEdit, error) {
 	if r.isStale() {
 		return nil, jrpc2.Errorf(jrpc2.Code(-32801), "a file changed during the rename: try again") // ContentModified
 	}
-	return s.workspaceEdit(r.texts, r.edits), nil
+	return r.s.workspaceEdit(r.texts, r.edits), nil
 }
 
 // isStale reports whether a file to edit has another text than the scan read.
@@ -220,13 +224,7 @@ func (r *renamer) verify(ctx context.Context) error {
 	if r.has(before, r.after) {
 		return refuse("a %s is already called %s", r.kind, r.after)
 	}
-	for file, replacements := range r.edits {
-		rel, err := filepath.Rel(r.root, file)
-		if err != nil {
-			return err
-		}
-		edits[filepath.ToSlash(rel)] = []byte(replaced(r.texts.text(file), replacements))
-	}
+	r.addTo(edits)
 	after, err := session.Try(ctx, edits)
 	switch {
 	case ctx.Err() != nil:
@@ -243,6 +241,13 @@ func (r *renamer) verify(ctx context.Context) error {
 	return refuse("an expression computes the name %s: write the name first, or rename by hand", r.before)
 }
 
+// addTo adds the texts of the renamed fleet to edits.
+func (r *renamer) addTo(edits load.Edits) {
+	for file, replacements := range r.edits {
+		edits[r.rel(file)] = []byte(replaced(r.texts.text(file), replacements))
+	}
+}
+
 // verifyContent refuses the rename if a rule would match the release under only one of its
 // names, or if a value would change.
 func (r *renamer) verifyContent(before, after *compiler.Fleet) error {
@@ -252,7 +257,7 @@ func (r *renamer) verifyContent(before, after *compiler.Fleet) error {
 	if at := r.changedRule(before, after); at.IsValid() {
 		return r.refusePattern(at)
 	}
-	if path, at := r.changedValue(before, after); path != "" {
+	if path, at := r.changedValue(before.Clusters, after.Clusters); path != "" {
 		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name first, or rename by hand", at, path, r.before)
 	}
 	return nil

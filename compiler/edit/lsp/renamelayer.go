@@ -3,6 +3,7 @@ package lsp
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,7 +13,11 @@ import (
 
 	"cuelang.org/go/cue/ast"
 
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -51,40 +56,97 @@ func (r *renamer) layer(ctx context.Context, c *cursor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, _, err = r.compile(ctx)
-	release()
-	if err != nil {
-		return nil, err
-	}
-	layers, err := load.Layers(r.root)
+	defer release()
+	_, before, edits, err := r.compile(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.dir = r.rel(dir)
+	if err := r.scanLayer(); err != nil {
+		return nil, err
+	}
+	if err := r.verifyLayer(ctx, before, edits); err != nil {
+		return nil, err
+	}
+	changes, err := r.edit()
+	if err != nil {
+		return nil, err
+	}
+	changes = cmp.Or(changes, &workspaceEdit{})
+	changes.DocumentChanges = append(changes.DocumentChanges, renameFile{"rename", uriOf(dir), uriOf(target)})
+	return changes, nil
+}
+
+// scanLayer scans the files, and refuses the rename if a mention of the layer cannot be changed.
+func (r *renamer) scanLayer() error {
+	layers, err := load.Layers(r.root)
+	if err != nil {
+		return err
+	}
 	for _, l := range layers {
 		r.isShared = r.isShared || l.Name == r.before && l.Dir != r.dir
 		if l.Name == r.after && (fleet.IsWithin(l.Dir, r.dir) || fleet.IsWithin(r.dir, l.Dir)) {
-			return nil, refuse("the layer %s above or below already has this name", l.Dir)
+			return refuse("the layer %s above or below already has this name", l.Dir)
 		}
 	}
 	if err := r.scan(); err != nil {
-		return nil, err
+		return err
 	}
 	if data, err := os.ReadFile(filepath.Join(r.root, ".sops.yaml")); err == nil && strings.Contains(string(data), r.dir) {
-		return nil, refuse(".sops.yaml names %s: change its rules by hand, and rename the directory", r.dir)
+		return refuse(".sops.yaml names %s: change its rules by hand, and rename the directory", r.dir)
 	}
 	if len(r.computed) > 0 {
-		return nil, refuse("%s: an expression computes the name of a layer or a cluster here: write the name first, or rename by hand", r.computed[0])
+		return refuse("%s: an expression computes the name of a layer or a cluster here: write the name first, or rename by hand", r.computed[0])
 	}
 	if len(r.ambiguous) > 0 {
-		return nil, refuse("%s: this refers to each layer called %s: rename by hand", r.ambiguous[0], r.before)
+		return refuse("%s: this refers to each layer called %s: rename by hand", r.ambiguous[0], r.before)
 	}
 	if len(r.patterns) > 0 {
-		return nil, r.refusePattern(r.patterns[0])
+		return r.refusePattern(r.patterns[0])
 	}
-	edit := cmp.Or(r.s.workspaceEdit(r.texts, r.edits), &workspaceEdit{})
-	edit.DocumentChanges = append(edit.DocumentChanges, renameFile{"rename", uriOf(dir), uriOf(target)})
-	return edit, nil
+	return nil
+}
+
+// verifyLayer compiles a copy of the fleet with the renamed directory, and refuses the rename if a
+// fault appears, or if the releases or their values change.
+func (r *renamer) verifyLayer(ctx context.Context, before *compiler.Fleet, unsaved load.Edits) error {
+	edits := maps.Clone(unsaved) // the session compares with those of before
+	r.addTo(edits)
+	temp, copied, err := edit.CopyFleet(ctx, r.root, edits)
+	defer os.RemoveAll(temp)
+	target := path.Join(path.Dir(r.dir), r.after)
+	if err == nil {
+		err = os.Rename(filepath.Join(copied, filepath.FromSlash(r.dir)), filepath.Join(copied, filepath.FromSlash(target)))
+	}
+	if err != nil {
+		return err
+	}
+	after, err := incremental.NewSession(r.s.Compiler(copied)).Check(ctx, nil)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return refuse("the fleet would have a fault: %s", diag.All(err)[0].Error())
+	}
+	renamedID := func(c *fleet.Cluster) string {
+		if dir := "environments/" + c.ID; fleet.IsWithin(dir, r.dir) {
+			return strings.TrimPrefix(target+strings.TrimPrefix(dir, r.dir), "environments/")
+		}
+		return c.ID
+	}
+	clusters := slices.SortedFunc(slices.Values(before.Clusters), func(a, b *fleet.Cluster) int { return strings.Compare(renamedID(a), renamedID(b)) })
+	if !slices.EqualFunc(clusters, after.Clusters, func(b, a *fleet.Cluster) bool {
+		return renamedID(b) == a.ID && slices.Equal(r.namesOf(b, "", ""), r.namesOf(a, "", ""))
+	}) {
+		return refuse("the rename would change the clusters or their releases: an expression computes the name %s: write the name first, or rename by hand", r.before)
+	}
+	if field, at := r.changedValue(clusters, after.Clusters); field != "" {
+		if rest, ok := strings.CutPrefix(at.File, target+"/"); ok {
+			at.File = r.dir + "/" + rest
+		}
+		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name first, or rename by hand", at, field, r.before)
+	}
+	return nil
 }
 
 // layerDir returns the directory of the layer whose name is at the cursor: that of the file,

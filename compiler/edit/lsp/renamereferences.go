@@ -168,16 +168,16 @@ func (r *renamer) ruleTexts(c *fleet.Cluster, before, after string) (out []fleet
 
 // changedValue returns the path and the position of a value or an object of a release that
 // the rename would change by more than the name in its texts. An expression may compare names
-// of releases, or look them up.
-func (r *renamer) changedValue(before, after *compiler.Fleet) (path string, at diag.Pos) {
-	if r.kind != namedRelease {
+// of releases or layers, or look them up.
+func (r *renamer) changedValue(before, after []*fleet.Cluster) (path string, at diag.Pos) {
+	if r.kind == namedStage {
 		return "", diag.Pos{}
 	}
-	for i, b := range before.Clusters {
+	for i, b := range before {
 		for _, old := range b.Releases {
-			next := after.Clusters[i].Release(old.Name)
-			if old.Name == r.before {
-				next = after.Clusters[i].Release(r.after)
+			next := after[i].Release(old.Name)
+			if r.kind == namedRelease && old.Name == r.before {
+				next = after[i].Release(r.after)
 			}
 			if next == nil {
 				continue
