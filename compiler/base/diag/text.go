@@ -103,6 +103,10 @@ func NotUTF8(code Code, file string, data []byte) *Diag {
 		}
 		at += size
 	}
-	pos := Pos{File: file, Line: 1 + bytes.Count(data[:at], []byte("\n")), Col: at - bytes.LastIndexByte(data[:at], '\n')}
-	return &Diag{Code: code, At: []Pos{pos}, Msg: notUTF8, Hint: saveAsUTF8}
+	return &Diag{Code: code, At: []Pos{PosAt(file, data, at)}, Msg: notUTF8, Hint: saveAsUTF8}
+}
+
+// PosAt returns the position of a byte of a file with the text.
+func PosAt(file string, text []byte, at int) Pos {
+	return Pos{File: file, Line: 1 + bytes.Count(text[:at], []byte("\n")), Col: at - bytes.LastIndexByte(text[:at], '\n')}
 }

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"unicode/utf8"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -135,7 +137,7 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 	facts.embeds, facts.embedErr = diag.Embeds(r.root, file) // CUE reports the error if the field is needed
 	facts.linked, facts.duplicateKeys = r.links(file, facts.embeds), r.duplicateKeys(file, facts.embeds)
 	for _, e := range facts.embeds {
-		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkUTF8(r.tree, e)); d != nil {
+		if d := cmp.Or(checkSize(r.root, e.Name, e.Pos), checkText(r.tree, e)); d != nil {
 			facts.unreadable.Add(d)
 		}
 	}
@@ -194,7 +196,7 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 		if _, err := git.ResolveLink(tree, e.Name); err != nil {
 			e.Pos.File = name
 			faults.Add(outsideFault(e.Pos, e.Name, err))
-		} else if d := checkUTF8(tree, e); d != nil {
+		} else if d := checkText(tree, e); d != nil {
 			d.At[0].File = path.Join(path.Dir(name), e.As)
 			faults.Add(d)
 		}
@@ -274,9 +276,10 @@ func checkSize(root, name string, at diag.Pos) *diag.Diag {
 	return d
 }
 
-// checkUTF8 returns a fault for an embedded file with text in another encoding than UTF-8 or,
-// with a byte order mark, UTF-16: CUE would replace its characters.
-func checkUTF8(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
+// checkText returns a fault for an embedded file with text in another encoding than UTF-8 or,
+// with a byte order mark, UTF-16: CUE would replace its characters. A line break of YAML that
+// CUE does not count is also a fault: CUE can panic.
+func checkText(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
 	if e.IsBinary {
 		return nil
 	}
@@ -284,5 +287,18 @@ func checkUTF8(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
 	if err != nil || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return nil // a file that cannot be read is a fault of its reader
 	}
-	return diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
+	d := diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
+	if at := unusualBreak.FindIndex(data); d == nil && at != nil && slices.Contains([]string{".yaml", ".yml"}, path.Ext(e.Name)) {
+		r, _ := utf8.DecodeRune(data[at[0]:])
+		d = &diag.Diag{
+			Code: diag.CodeEmbeddedFile, At: []diag.Pos{diag.PosAt(e.Name, data, at[0])},
+			Msg:  fmt.Sprintf("YAML reads the character U+%04X as a line break, and CUE does not", r),
+			Hint: "end lines with a line feed; in a text in double quotes, write the character as an escape",
+		}
+	}
+	return d
 }
+
+// unusualBreak matches the line breaks of YAML 1.1 besides a line feed:
+// https://yaml.org/spec/1.1/#id871136.
+var unusualBreak = regexp.MustCompile(`\r(?:[^\n]|$)|[\x{85}\x{2028}\x{2029}]`)
