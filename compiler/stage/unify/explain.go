@@ -92,7 +92,7 @@ func (x *Explainer) level(i int) *level {
 	if l, ok := x.levels[i]; ok || x.prefixes[i] == nil {
 		return l
 	}
-	e := &evaluation{root: x.root, layers: x.layers[:i+1], cctx: x.cctx, embedded: relocate(x.root, x.prefixes[i])}
+	e := newEvaluation(x.cctx, x.root, x.layers[:i+1], x.prefixes[i], relocate(x.root, x.prefixes[i]))
 	e.releaseFields = fieldNames(lookup(x.config, "releases").LookupPath(cue.MakePath(cue.AnyString)))
 	l := &level{evaluation: e, in: x.prefixes[i], config: x.config, filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
 	x.levels[i] = l

@@ -15,7 +15,7 @@ func Identity(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 	if err := checkCalls(root, in); err != nil {
 		return nil, diag.In(id, err)
 	}
-	e := &evaluation{root: root, layers: layers, embedded: embedded, cctx: cuecontext.New()}
+	e := newEvaluation(cuecontext.New(), root, layers, in, embedded)
 	v := e.cctx.BuildInstance(withoutPolicies(in))
 	c := &fleet.Cluster{ID: id}
 	if context := lookup(v, "cluster.context"); context.Exists() {

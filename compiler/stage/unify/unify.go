@@ -55,7 +55,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	if err := checkCalls(root, in); err != nil {
 		return nil, diag.In(id, err)
 	}
-	e := &evaluation{root: root, layers: layers, embedded: embedded, cctx: cuecontext.New(), reads: sync.OnceValue(func() *valueReads { return readsOf(in) })}
+	e := newEvaluation(cuecontext.New(), root, layers, in, embedded)
 	bare := withoutPolicies(in)
 	base := e.cctx.BuildInstance(bare)
 	if err := base.Err(); err != nil && !base.Exists() {
@@ -140,6 +140,12 @@ type evaluation struct {
 	embedded      relocation
 	compared      []comparison
 	reads         func() *valueReads // of the files of the cluster
+}
+
+// newEvaluation returns the evaluation of an instance with the layers.
+func newEvaluation(cctx *cue.Context, root string, layers []fleet.Layer, in *build.Instance, embedded relocation) *evaluation {
+	reads := sync.OnceValue(func() *valueReads { return readsOf(in) })
+	return &evaluation{cctx: cctx, root: root, layers: layers, embedded: embedded, reads: reads}
 }
 
 // parsedSchema is the embedded schema, which all evaluations share: CUE does
