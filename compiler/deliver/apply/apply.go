@@ -206,6 +206,7 @@ type Plan struct {
 
 	installedReleases map[string]bool   // releases that exist, by any tool
 	deleteHooks       map[string][]byte // packed hooks that run on deletion and must be stored, by release
+	hooksDigest       string            // of the deletion hooks that Bundle does not cover
 
 	unlistableRecords []cluster.Right // missing rights to list records of Helm
 	appliedIDs        map[string]bool // see [Plan.appliedObjects]; nil unless objects are adopted

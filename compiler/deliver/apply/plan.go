@@ -103,7 +103,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	}
 	plan.next = p.nextInventory(plan.Items)
 	p.completeDestroy(plan)
-	plan.deleteHooks = p.hooks
+	plan.deleteHooks, plan.hooksDigest = p.hooks, DeletionHooksDigest(t.Bundle)
 	plan.dueStages = p.dueStages(plan)
 	if err := p.complete(ctx, plan, earlier); err != nil {
 		return nil, err

@@ -17,9 +17,10 @@ import (
 type SavedPlan struct {
 	Cluster string        `json:"cluster"` // ID
 	UID     string        `json:"uid"`
-	Bundle  string        `json:"bundle"`  // digest
-	Objects []SavedItem   `json:"objects"` // except unchanged ones
-	Actions []SavedAction `json:"actions"` // actions to run
+	Bundle  string        `json:"bundle"`                  // digest
+	Objects []SavedItem   `json:"objects"`                 // except unchanged ones
+	Actions []SavedAction `json:"actions"`                 // actions to run
+	Hooks   string        `json:"deletionHooks,omitempty"` // digest of those that the digest of the bundle does not cover
 
 	Records []SavedRecord `json:"helmRecords,omitempty"` // records to remove
 }
@@ -41,7 +42,7 @@ type SavedAction struct {
 
 // Saved returns the plan in the form to be stored.
 func (p *Plan) Saved() SavedPlan {
-	f := SavedPlan{Cluster: p.Cluster, UID: p.UID, Bundle: p.Bundle, Objects: []SavedItem{}, Actions: []SavedAction{}, Records: p.savedRecords()}
+	f := SavedPlan{Cluster: p.Cluster, UID: p.UID, Bundle: p.Bundle, Objects: []SavedItem{}, Actions: []SavedAction{}, Hooks: p.hooksDigest, Records: p.savedRecords()}
 	for _, it := range p.Items {
 		if it.Action != Unchanged {
 			f.Objects = append(f.Objects, SavedItem{it.ID, it.Action, it.state(), it.cascadeHashes()})
@@ -143,7 +144,7 @@ func (f SavedPlan) Check(p *Plan) error {
 			Msg:  fmt.Sprintf("the plan is for a different cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)),
 			Hint: "see cluster.context",
 		}
-	case f.Bundle != p.Bundle:
+	case f.Bundle != p.Bundle || f.Hooks != p.hooksDigest:
 		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
 	now := p.Saved()
