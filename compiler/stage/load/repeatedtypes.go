@@ -2,6 +2,7 @@ package load
 
 import (
 	"io/fs"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -43,10 +44,22 @@ var configTypes = sync.OnceValues(func() (map[string]string, error) {
 // releases: schema.#Releases. Every cluster is unified with #Config, and CUE would check the
 // same constraints twice, which takes a fifth of the time of vet. The fields remain, because
 // expressions may refer to them.
+//
+// The user may add files to the schema in cue.mod/usr: then the types differ, and stay.
 func dropRepeatedTypes(in *build.Instance) error {
 	types, err := configTypes()
 	if err != nil {
 		return err
+	}
+	embedded, err := fs.Glob(fleetc.Schema, "*.cue")
+	if err != nil {
+		return err
+	}
+	isExtended := func(of *build.Instance) bool {
+		return of.ImportPath == fleetc.SchemaPath && len(of.Files) != len(embedded)
+	}
+	if slices.ContainsFunc(in.Dependencies(), isExtended) {
+		return nil
 	}
 	for _, file := range in.Files {
 		for _, d := range file.Decls {
