@@ -26,6 +26,7 @@ type EmbeddedFile struct {
 	Pos  Pos    // of the attribute
 
 	IsBinary bool // whether its content is bytes, not text
+	IsYAML   bool
 }
 
 // Embeds returns the files that a CUE file of the fleet embeds, none for files
@@ -54,7 +55,8 @@ func Embeds(root string, file *ast.File) ([]EmbeddedFile, error) {
 		for _, f := range found {
 			// CUE skips directories that a glob matches.
 			if info, err := fs.Stat(tree, f); err == nil && !info.IsDir() {
-				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), CUEPos(root, e.Attribute.Pos), e.Type == "binary"})
+				isYAML := e.Type == "yaml" || e.Type == "" && slices.Contains([]string{".yaml", ".yml"}, path.Ext(f))
+				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), CUEPos(root, e.Attribute.Pos), e.Type == "binary", isYAML})
 			}
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
 // maxClusters is the maximum number of cluster IDs that a fault lists.
@@ -104,6 +107,16 @@ func NotUTF8(code Code, file string, data []byte) *Diag {
 		at += size
 	}
 	return &Diag{Code: code, At: []Pos{PosAt(file, data, at)}, Msg: notUTF8, Hint: saveAsUTF8}
+}
+
+// Decoded returns the text of a file as CUE and YAML read it: with a byte order mark, which is
+// removed, it may be UTF-16.
+func Decoded(data []byte) []byte {
+	text, _, err := transform.Bytes(unicode.BOMOverride(unicode.UTF8.NewDecoder()), data)
+	if err != nil {
+		return data
+	}
+	return text
 }
 
 // PosAt returns the position of a byte of a file with the text.

@@ -284,14 +284,18 @@ func checkText(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
 		return nil
 	}
 	data, err := git.ReadFile(tree, e.Name, maxSource)
-	if err != nil || bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return nil // a file that cannot be read is a fault of its reader
+	if err != nil {
+		return nil // its reader reports it
 	}
-	d := diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
-	if at := unusualBreak.FindIndex(data); d == nil && at != nil && slices.Contains([]string{".yaml", ".yml"}, path.Ext(e.Name)) {
-		r, _ := utf8.DecodeRune(data[at[0]:])
+	text := diag.Decoded(data)
+	var d *diag.Diag
+	if !bytes.HasPrefix(data, []byte("\xff\xfe")) && !bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		d = diag.NotUTF8(diag.CodeEmbeddedFile, e.Name, data)
+	}
+	if at := unusualBreak.FindIndex(text); d == nil && at != nil && e.IsYAML {
+		r, _ := utf8.DecodeRune(text[at[0]:])
 		d = &diag.Diag{
-			Code: diag.CodeEmbeddedFile, At: []diag.Pos{diag.PosAt(e.Name, data, at[0])},
+			Code: diag.CodeEmbeddedFile, At: []diag.Pos{diag.PosAt(e.Name, text, at[0])},
 			Msg:  fmt.Sprintf("YAML reads the character U+%04X as a line break, and CUE does not", r),
 			Hint: "end lines with a line feed; in a text in double quotes, write the character as an escape",
 		}

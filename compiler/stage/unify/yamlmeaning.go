@@ -137,7 +137,8 @@ func (e *evaluation) yamlFile(files map[string]*yamlFile, name string, differs b
 	if !ok {
 		f = &yamlFile{}
 		if tree, err := os.OpenRoot(e.root); err == nil {
-			f.data, _ = tree.ReadFile(filepath.FromSlash(name))
+			data, _ := tree.ReadFile(filepath.FromSlash(name))
+			f.data = diag.Decoded(data)
 			_ = tree.Close()
 		}
 		files[name], differs = f, differs || bytes.Contains(f.data, []byte("!"))
@@ -186,7 +187,9 @@ func (f *yamlFile) places(n *yaml.Node, keys []*yaml.Node) [][2]int {
 	}
 	from := n.Column - 1
 	for i, line := range f.lines[n.Line-1:] {
-		if before, _, found := strings.Cut(string([]rune(line)[from:]), "["); found {
+		text := []rune(line)
+		from = min(from, len(text))
+		if before, _, found := strings.Cut(string(text[from:]), "["); found {
 			return append(out, [2]int{n.Line + i, from + len([]rune(before)) + 1})
 		}
 		from = 0
