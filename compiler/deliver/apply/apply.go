@@ -162,6 +162,7 @@ type Item struct {
 	helm            *cluster.HelmState // stored state of a release that Helm delivers
 	digest          string             // cache key of such a release: its chart, values and objects
 	handedOver      bool               // a release of Helm whose objects fleetc now applies itself
+	applied         bool               // fleetc has applied the part of a release that Helm delivers now
 	adopted         bool               // fleetc has taken it over from another tool, now or before
 	foreign         bool               // exists, and fleetc does not own any of it yet
 	noDryRun        bool               // the API server rejected the dry run

@@ -116,19 +116,19 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 		return nil
 	}
 	it.Adopts = it.foreign
-	missing, err := p.checkParts(ctx, it)
+	why, err := p.checkParts(ctx, it)
 	if err != nil || it.Action == Refused {
 		return err
 	}
 	switch {
 	case !state.Deployed && p.restores(it):
 		it.Action, it.After = Create, it.object
-	case it.isUpToDate() && missing == "" || !p.restores(it):
+	case it.isUpToDate() && why == "" || !p.restores(it):
 		it.Action, it.Before = Unchanged, nil
 		return nil
 	default:
 		it.Action, it.After = Change, it.object
-		it.Reason = it.whyUpgrade(missing)
+		it.Reason = it.whyUpgrade(why)
 	}
 	return p.planParts(ctx, it)
 }
@@ -145,18 +145,16 @@ func (it *Item) isUpToDate() bool {
 }
 
 // whyUpgrade returns why a release is upgraded whose chart and values may be
-// unchanged.
-func (it *Item) whyUpgrade(missing string) string {
+// unchanged; ofPart is the reason of one of its objects.
+func (it *Item) whyUpgrade(ofPart string) string {
 	s := it.helm
 	switch {
 	case s.Status != "deployed":
 		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
 	case s.Digest == "" && !it.Adopts:
 		return fmt.Sprintf("another tool created its revision %d", s.Revision)
-	case missing != "":
-		return missing + " is missing"
 	}
-	return ""
+	return ofPart
 }
 
 // helmDigest returns the cache key of a release: a digest of its chart, values and

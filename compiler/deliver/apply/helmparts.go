@@ -32,9 +32,9 @@ func (p *planner) readAll(ctx context.Context, items []*Item) error {
 }
 
 // checkParts reads the objects of a release and refuses the release when another
-// tool made one of them. It returns the ID of an object that Helm installed and
-// that is missing from the cluster, if there is one.
-func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err error) {
+// tool made one of them. It returns why an object needs an upgrade, if one does: Helm
+// installed it and it is missing from the cluster, or fleetc has applied it since.
+func (p *planner) checkParts(ctx context.Context, it *Item) (why string, err error) {
 	stored := map[string]bool{}
 	for _, o := range it.helm.Objects {
 		stored[idOf(cluster.RefOf(o))] = true
@@ -49,7 +49,7 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 			switch {
 			case stored[part.ID] && it.isUpToDate() && kube.DeletesItself(part.object): // it was deleted after its end
 			case stored[part.ID]:
-				missing, part.Action = part.ID, Create
+				why, part.Action = part.ID+" is missing", Create
 			default:
 				part.Action = Create
 			}
@@ -63,10 +63,13 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 				return "", nil
 			}
 		}
+		if part.applied = ownFields(part.Before) != nil; part.applied && it.isUpToDate() {
+			why = "fleetc has applied " + part.ID
+		}
 	}
 	removed, err := p.removedParts(ctx, it, append(it.helm.Objects, it.helm.Extra...))
 	it.Parts = append(it.Parts, removed...)
-	return missing, err
+	return why, err
 }
 
 // removedParts plans objects that Helm made for a release which does not have them
@@ -185,11 +188,35 @@ func (p *planner) planPart(ctx context.Context, it, part *Item, target *unstruct
 	return nil
 }
 
+// handedOverPart returns the object of a part that fleetc has applied so far after
+// [runner.handOver]. The API server tries it if ask is set; else it is simulated.
+func (p *planner) handedOverPart(ctx context.Context, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
+	o := asStored(target)
+	if ask {
+		after, err := p.Live.Apply(ctx, o, cluster.Application{DryRun: true, Force: true})
+		if err == nil {
+			return after, nil
+		}
+		if err := p.patchRefused(part, err); err != nil || part.Action == Refused {
+			return nil, err
+		}
+	}
+	part.noDryRun = true
+	s, err := p.simulate(ctx, &Item{ref: part.ref, object: o}, part.Before)
+	return s.after, err
+}
+
 // patched returns the object of a part after Helm's patches toward the target. The
 // API server tries the first patch if ask is set. Later patches are computed here, and
 // so is the first one if it has no dry run, which sets noDryRun.
 func (p *planner) patched(ctx context.Context, state *cluster.HelmState, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
 	now := part.Before
+	if ownFields(now) != nil {
+		var err error
+		if now, err = p.handedOverPart(ctx, part, target, ask); err != nil || now == nil {
+			return nil, err
+		}
+	}
 	for step := range state.Patches() {
 		patch, err := state.Patch(step, target, now)
 		if err != nil {

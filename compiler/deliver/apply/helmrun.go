@@ -6,7 +6,9 @@ import (
 	"errors"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -40,6 +42,7 @@ func (r *runner) helmRun(it *Item) *cluster.HelmRun {
 	return &cluster.HelmRun{
 		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, BeforeWrite: r.lease.Check,
 		MayPrune: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
+		HandOver: func(ctx context.Context, o *unstructured.Unstructured) error { return r.handOver(ctx, it, o) },
 		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
 			items := diag.Each(objects, item)
 			return r.wait(ctx, it.Stage, items)
@@ -52,6 +55,47 @@ func (r *runner) helmRun(it *Item) *cluster.HelmRun {
 			return cmp.Or(err, fault)
 		},
 	}
+}
+
+// handOver hands an object that fleetc has applied so far to Helm, right before Helm
+// patches it. It applies the object that Helm will send, which removes the fields that
+// only fleetc has applied and that this object does not have. Helm becomes the manager of
+// the others. An interruption leaves the release pending, so that the next apply repeats it.
+func (r *runner) handOver(ctx context.Context, it *Item, o *unstructured.Unstructured) error {
+	ref := cluster.RefOf(o)
+	i := slices.IndexFunc(it.Parts, func(part Item) bool { return part.applied && part.ID == idOf(ref) })
+	if i < 0 {
+		return nil
+	}
+	part := &it.Parts[i]
+	o = asStored(o).DeepCopy()
+	o.SetUID(types.UID(part.uid))
+	_, err := r.Live.Apply(ctx, o, cluster.Application{Force: true})
+	if err == nil {
+		err = r.Live.SetManagedFields(ctx, ref, part.uid, handToHelm)
+	}
+	if err != nil {
+		return part.fault(err)
+	}
+	return nil
+}
+
+// handToHelm makes Helm the manager of the fields that fleetc has applied.
+func handToHelm(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
+	i := slices.IndexFunc(entries, isOwnApply)
+	if i < 0 {
+		return entries, false
+	}
+	own := entries[i]
+	own.Manager, own.Operation = cluster.HelmManager, metav1.ManagedFieldsOperationUpdate
+	out := slices.Delete(slices.Clone(entries), i, i+1)
+	for i, m := range out {
+		if m.Manager == own.Manager && m.Operation == own.Operation && m.APIVersion == own.APIVersion && m.Subresource == "" {
+			out[i].FieldsV1 = encodeFields(union(entryFields(m), entryFields(own)))
+			return out, true
+		}
+	}
+	return append(out, own), true
 }
 
 // applyHelm makes Helm install or upgrade a release.

@@ -66,20 +66,28 @@ type updateFunc func(original, target kube.ResourceList) (*kube.Result, error)
 // update updates the objects. It first patches from the manifests of failed
 // attempts, whose changes Helm would leave in place: only objects that an attempt has
 // applied, since Helm patches an object without an original in a way that API servers
-// refuse for many kinds, such as custom resources.
+// refuse for many kinds, such as custom resources. The result is never nil: Helm reads it
+// after an error.
 func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kube.Result, error) {
 	c.run.Written = true
+	for _, info := range target {
+		if o, ok := info.Object.(*unstructured.Unstructured); ok {
+			if err := c.run.HandOver(c.ctx, o); err != nil {
+				return &kube.Result{}, c.run.recordCause(err)
+			}
+		}
+	}
 	for _, manifest := range c.run.attempts {
 		// An attempt may have failed because kinds did not exist; its other objects
 		// count.
 		made, _ := c.Build(strings.NewReader(manifest), false)
 		made, err := c.filterDeletions(made, target)
 		if err != nil {
-			return nil, err
+			return &kube.Result{}, err
 		}
 		applied, err := c.existing(target.Intersect(made))
 		if err != nil {
-			return nil, err
+			return &kube.Result{}, err
 		}
 		if result, err := by(made, copyList(applied)); err != nil {
 			return result, err
@@ -88,7 +96,7 @@ func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kub
 	c.run.attempts = nil
 	original, err := c.filterDeletions(original, target)
 	if err != nil {
-		return nil, err
+		return &kube.Result{}, err
 	}
 	return by(original, target)
 }

@@ -33,6 +33,9 @@ type HelmRun struct {
 	Wait func(ctx context.Context, objects []*unstructured.Unstructured) error
 	Hook func(ctx context.Context, object *unstructured.Unstructured) error
 
+	// HandOver is called for each object of the release before Helm updates or creates it.
+	HandOver func(ctx context.Context, object *unstructured.Unstructured) error
+
 	// MayPrune reports whether an object that the release does not have any more
 	// may be deleted. It is called right before the deletion.
 	MayPrune func(*unstructured.Unstructured) bool
