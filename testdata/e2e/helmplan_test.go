@@ -34,7 +34,7 @@ func TestHelmPlanSwitch(t *testing.T) {
 	p.switchTo("helm", "2", "5")
 	p.fleetc("diff", "--live").exits(p, 1).says(p, shows("1", "2", "1", "5")...)
 	p.fleetc("diff", "--live", "-o", "json").exits(p, 1).says(p, `"path":"spec.replicas","was":1,"is":5`)
-	d := p.fleetc("apply", "--dry-run").exits(p, 1).says(p, append(shows("1", "2", "1", "5"), "installs HelmRelease.helm.sh app/app", `\+ metadata.annotations.*meta.helm.sh/release-name`)...)
+	d := p.fleetc("apply", "--dry-run").exits(p, 1).says(p, append(shows("1", "2", "1", "5"), "upgrades HelmRelease.helm.sh app/app", `\+ metadata.annotations.*meta.helm.sh/release-name`)...)
 	if strings.Contains(d.stdout+d.stderr, "has no object to change") {
 		t.Errorf("the plan hides the changes:\n%s%s", d.stdout, d.stderr)
 	}
@@ -60,7 +60,7 @@ func TestHelmPlanSwitch(t *testing.T) {
 		t.Errorf("after the switch from Helm, the cluster runs %s", got)
 	}
 
-	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, append(shows("1", "2", "2", "5"), "installs HelmRelease.helm.sh app/app")...)
+	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, append(shows("1", "2", "2", "5"), "upgrades HelmRelease.helm.sh app/app")...)
 	p.fleetc("rollback", "dev/one", "--yes").ok(p)
 	if got := running(); got != "5 example.com/app:2" {
 		t.Errorf("after a rollback into a revision of Helm's, the cluster runs %s", got)

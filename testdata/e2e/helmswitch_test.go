@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -110,4 +111,59 @@ releases: more: {
 		t.Errorf("the object that moved has %s", got)
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// A release that fleetc has applied is upgraded by Helm, with the hooks and templates of an
+// upgrade, also after a failed attempt and by a rollback. It is installed again only when it
+// does not exist any more.
+func TestHelmSwitchUpgrades(t *testing.T) {
+	p := newFieldSwitch(t)
+	p.write("charts/app/templates/hooks.yaml", hookOf("pre-install", "create", "")+hookOf("pre-upgrade", "migrate", "")+hookOf("post-upgrade", "announce", "")+
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: event}\ndata: {upgrade: {{ .Release.IsUpgrade | quote }}}\n")
+	apply := func(says string, hooks ...string) {
+		t.Helper()
+		d := p.fleetc("apply", "--yes").says(p, says)
+		wantHooks(p, d, hooks...)
+	}
+	apply("dev/one: applied", "migrate", "announce")
+	p.edit("environments/app.cue", `delivery:  "manifests"`, `delivery:  "helm"`)
+	p.fleetc("diff", "--live").exits(p, 1).says(p, `data.upgrade: "?false"? -> "?true`)
+	for i, hooks := 0, []string{"migrate", "announce"}; i < len(hooks); i++ {
+		p.write("environments/fail.cue", "package fleet\n\nreleases: app: values: fail: \""+hooks[i]+"\"\n")
+		apply("the hook did not succeed", hooks[:i+1]...)
+	}
+	p.write("environments/fail.cue", "package fleet\n")
+	apply("upgrades HelmRelease.helm.sh app/app", "migrate", "announce")
+	if got := p.helmHistory("one"); got != "failed failed deployed" {
+		t.Errorf("helm history: %s", got)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
+	apply("dev/one: applied", "migrate", "announce")
+	d := p.fleetc("rollback", "dev/one", "--to", "3", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app")
+	wantHooks(p, d, "migrate", "announce")
+	if got := p.helmHistory("one"); got != "deployed" {
+		t.Errorf("after the rollback, helm history: %s", got)
+	}
+
+	p.edit("environments/app.cue", `delivery:  "manifests"`, `delivery:  "helm"`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.helm("one", "uninstall", "app")
+	apply("installs HelmRelease.helm.sh app/app", "create")
+}
+
+// wantHooks fails the test unless a command has run these Jobs of the release app.
+func wantHooks(p *place, d result, names ...string) {
+	p.Helper()
+	var ran []string
+	for line := range strings.Lines(d.stderr) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "runs hook Job.batch app/"); ok && !strings.Contains(name, "(") {
+			ran = append(ran, name)
+		}
+	}
+	if !slices.Equal(ran, names) {
+		p.Errorf("%s ran the hooks %q, want %q\n%s", d.command, ran, names, d.stderr)
+	}
 }

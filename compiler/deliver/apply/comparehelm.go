@@ -55,6 +55,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 		return nil, err
 	}
 	it.helm, it.digest = state, c.helmDigest(it.release)
+	state.IsTakeover = !state.Deployed && c.takesOver(it)
 	removed, err := c.removedParts(ctx, it, append(state.Objects, state.Extra...))
 	if err != nil {
 		return nil, err

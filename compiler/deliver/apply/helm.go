@@ -120,8 +120,9 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	if err != nil || it.Action == Refused {
 		return err
 	}
+	state.IsTakeover = !state.Deployed && p.takesOver(it)
 	switch {
-	case !state.Deployed && p.restores(it):
+	case !state.Deployed && !state.IsTakeover && p.restores(it):
 		it.Action, it.After = Create, it.object
 	case it.isUpToDate() && why == "" || !p.restores(it):
 		it.Action, it.Before = Unchanged, nil
@@ -131,6 +132,20 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 		it.Reason = it.whyUpgrade(why)
 	}
 	return p.planParts(ctx, it)
+}
+
+// takesOver reports whether fleetc has applied the objects of a release that Helm delivers
+// now. They are in the inventory until Helm's first upgrade succeeds; without an inventory,
+// their marks say so. CRDs of the chart do not count: fleetc always applies them.
+func (p *planner) takesOver(it *Item) bool {
+	if !p.installed[it.Release] {
+		return false
+	}
+	return slices.ContainsFunc(p.inventory.Objects, func(e Entry) bool {
+		return e.Release == it.Release && e.UID != "" && !e.Kept && !e.Pending && e.ref().GroupVersionKind != helmKind && e.ref().GroupKind() != fleet.CRDKind
+	}) || slices.ContainsFunc(it.bundleObjects(), func(part *Item) bool {
+		return part.applied && part.Before.GetLabels()[fleet.ReleaseLabel] == it.Release
+	})
 }
 
 // restores reports whether the plan may upgrade a release: a plan that restores drift
@@ -149,6 +164,8 @@ func (it *Item) isUpToDate() bool {
 func (it *Item) whyUpgrade(ofPart string) string {
 	s := it.helm
 	switch {
+	case s.IsTakeover && s.Revision == 0:
+		return "fleetc has applied its objects so far"
 	case s.Status != "deployed":
 		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
 	case s.Digest == "" && !it.Adopts:

@@ -54,13 +54,9 @@ func hookOn(o fleet.Object, event string) *hook {
 	return h
 }
 
-// findInstalled finds the existing releases: recorded ones, those adopted from Helm
-// and, when the inventory is lost, those of which fleetc has applied an object.
+// findInstalled adds to the recorded releases those that are adopted from Helm and, when
+// the inventory is lost, those of which fleetc has applied an object.
 func (p *planner) findInstalled(ctx context.Context, first bool) error {
-	p.installed = map[string]bool{}
-	for name := range p.inventory.Releases {
-		p.installed[name] = true
-	}
 	if !first && !p.mayAdoptHelm() {
 		return nil
 	}

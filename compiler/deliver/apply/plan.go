@@ -134,10 +134,14 @@ func (t Target) planner(inventory *Inventory) *planner {
 		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
 	}
 	t.Live.Hide(kube.SecretHider(t.secrets()))
+	installed := map[string]bool{}
+	for name := range inventory.Releases {
+		installed[name] = true
+	}
 	digests, declared, fields := digestsOf(t.Bundle), t.Bundle.Cluster.Releases, t.secretFields()
 	t.Bundle = t.withSecrets()
 	return &planner{
-		Target: t, declared: declared, inventory: inventory, recorded: inventory.entries(), digests: digests,
+		Target: t, declared: declared, inventory: inventory, recorded: inventory.entries(), installed: installed, digests: digests,
 		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{}, secretFields: fields,
 		schemas: &par.ResultMemo[schema.GroupVersion, *cluster.Schemas]{},
 	}

@@ -35,6 +35,10 @@ type HelmState struct {
 	Deployed   bool   // installed: a revision is or was deployed, and the release is not uninstalled
 	UID        string // UID of the last revision's Secret
 
+	// IsTakeover is whether fleetc has applied the objects of a release that is not
+	// deployed. The next operation is then an upgrade.
+	IsTakeover bool
+
 	// Objects are the objects of the deployed revision, or of the last one when
 	// none is deployed, without hooks.
 	Objects []*unstructured.Unstructured
@@ -60,6 +64,9 @@ type HelmState struct {
 func (s *HelmState) IsPending() bool {
 	return release.Status(s.Status).IsPending() || s.Status == release.StatusUninstalling.String()
 }
+
+// upgrades reports whether the next operation is an upgrade.
+func (s *HelmState) upgrades() bool { return s.Deployed || s.IsTakeover }
 
 // Read returns the state of a release.
 func (in HelmStorage) Read(ctx context.Context, c *Cluster, namespace, name string) (*HelmState, error) {

@@ -57,7 +57,7 @@ func (s *HelmState) Patches() int { return len(s.attemptObjects) + 1 }
 func (s *HelmState) Patch(step int, target, now *unstructured.Unstructured) (Patch, error) {
 	// An upgrade compares a custom resource only with the last manifest; an
 	// installation also compares it with the cluster.
-	threeWay := !s.Deployed
+	threeWay := !s.upgrades()
 	original := target // Helm adopts an object without a revision as if it had made it
 	switch {
 	case step < len(s.attemptObjects):

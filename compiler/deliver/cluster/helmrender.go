@@ -54,7 +54,7 @@ func (r *HelmRun) Render(ctx context.Context, state *HelmState, to HelmReleaseSp
 		return nil, err
 	}
 	rendered, err := par.RunLimited(ctx, par.Limits{Time: maxTime}, func() (*release.Release, error) {
-		return r.dryRun(ctx, cfg, ch, state.Deployed, to.Values)
+		return r.dryRun(ctx, cfg, ch, state.upgrades(), to.Values)
 	})
 	if over, ok := errors.AsType[*par.Excess](err); ok {
 		return nil, &diag.Diag{Code: diag.CodeRenderLimits, Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
@@ -103,7 +103,7 @@ func (r *HelmRun) memoryConfiguration(ctx context.Context, state *HelmState, ch 
 		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
 		APIVersions: append(slices.Clone(served), apiVersions...), HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 	}
-	if state.Deployed {
+	if state.upgrades() {
 		last := &release.Release{Name: r.Name, Namespace: r.Namespace, Version: state.Revision, Chart: ch, Info: &release.Info{Status: release.StatusDeployed}}
 		if err := cfg.Releases.Create(last); err != nil {
 			return nil, r.fault(err)

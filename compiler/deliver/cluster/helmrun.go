@@ -116,10 +116,10 @@ type HelmReleaseSpec struct {
 	Digest string         // cache key of the state, at most 63 letters and digits
 }
 
-// Apply installs or upgrades the release. It installs a release that was never
-// deployed, over the leftovers of failed attempts. before is the current state; it
-// treats a pending operation as interrupted. It leaves the CRDs in the chart's crds
-// directory to the caller.
+// Apply installs or upgrades the release. Unless it takes over the objects of fleetc, it
+// installs a release that was never deployed, over the leftovers of failed attempts.
+// before is the current state; it treats a pending operation as interrupted. It leaves the
+// CRDs in the chart's crds directory to the caller.
 func (r *HelmRun) Apply(ctx context.Context, before *HelmState, to HelmReleaseSpec) error {
 	ch, err := fleet.LoadChart(to.Chart.Files) // a copy that Helm may modify
 	if err != nil {
@@ -133,8 +133,11 @@ func (r *HelmRun) Apply(ctx context.Context, before *HelmState, to HelmReleaseSp
 				return err
 			}
 		}
-		if !before.Deployed {
+		if !before.upgrades() {
 			return r.install(cfg, ch, to.Values, labels)
+		}
+		if !before.Deployed {
+			cfg.Releases.Driver = r.takeoverStorage(cfg.Releases.Driver, ch)
 		}
 		return r.upgrade(cfg, ch, to.Values, labels)
 	})

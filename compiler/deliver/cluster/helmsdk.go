@@ -9,6 +9,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
@@ -68,6 +70,38 @@ func (r *HelmRun) dryRun(ctx context.Context, cfg *action.Configuration, ch *cha
 	i.ReleaseName, i.Namespace, i.SkipCRDs, i.SkipSchemaValidation, i.DisableOpenAPIValidation = r.Name, r.Namespace, true, true, true
 	i.DryRunOption = "server"
 	return i.RunWithContext(ctx, ch, values)
+}
+
+// A takeoverDriver is a storage of releases. If it has no deployed revision, it acts as if
+// it had revision 0, without objects: Helm upgrades only deployed releases.
+type takeoverDriver struct {
+	driver.Driver
+	zero *release.Release
+}
+
+// takeoverStorage returns the storage for the takeover of the release.
+func (r *HelmRun) takeoverStorage(in driver.Driver, ch *chart.Chart) driver.Driver {
+	return takeoverDriver{in, &release.Release{
+		Name: r.Name, Namespace: r.Namespace, Chart: ch,
+		Info: &release.Info{Status: release.StatusDeployed, FirstDeployed: helmtime.Now()},
+	}}
+}
+
+// Query implements Helm's interface.
+func (d takeoverDriver) Query(labels map[string]string) ([]*release.Release, error) {
+	found, err := d.Driver.Query(labels)
+	if len(found) == 0 && (err == nil || errors.Is(err, driver.ErrReleaseNotFound)) {
+		return []*release.Release{d.zero}, nil
+	}
+	return found, err
+}
+
+// Update implements Helm's interface.
+func (d takeoverDriver) Update(key string, to *release.Release) error {
+	if to == d.zero {
+		return nil
+	}
+	return d.Driver.Update(key, to)
 }
 
 // uninstall uninstalls the release and deletes its records.
