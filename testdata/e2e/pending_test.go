@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,4 +61,60 @@ releases: held: {
 	p.fleetc("apply", "--yes").ok(p).lacks(p, "stuck")
 	p.fleetc("status", "--health").ok(p)
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written").lacks(p, "still being deleted")
+}
+
+// The limit for pruned objects holds in the apply that removes them, also while they wait for a
+// custom resource. The apply that deletes them then needs no other limit.
+func TestStuckCustomResourceLimit(t *testing.T) {
+	p := newWeb(t)
+	many := func(n int) {
+		t.Helper()
+		p.write("environments/many.cue", fmt.Sprintf(`package fleet
+
+import "list"
+
+releases: many: {namespace: "web", objects: {
+	for i in list.Range(0, %d, 1) {"m\(i)": {apiVersion: "v1", kind: "ConfigMap", metadata: name: "m\(i)"}}
+}}
+`, n))
+	}
+	many(20)
+	p.write("environments/crd.cue", `package fleet
+
+releases: crd: namespace: "web"
+releases: crd: objects: crd: {
+	apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: name: "gizmos.example.com"
+	spec: {
+		group: "example.com", scope: "Namespaced", names: {kind: "Gizmo", plural: "gizmos"}
+		versions: [{name: "v1", served: true, storage: true, schema: openAPIV3Schema: type: "object"}]
+	}
+}
+`)
+	p.write("environments/gizmo.cue", `package fleet
+
+releases: gizmo: {
+	namespace: "web"
+	health: "Gizmo.example.com": wait: false
+	objects: one: {apiVersion: "example.com/v1", kind: "Gizmo", metadata: {name: "one", finalizers: ["example.com/nobody"]}}
+}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.write("environments/gizmo.cue", "package fleet\n")
+	p.fleetc("apply", "--yes", "--timeout", "2s").ok(p).says(p, "1 object is still being deleted")
+
+	many(5)
+	p.fleetc("apply", "--dry-run").exits(p, 2).says(p, `15 objects would be pruned, and the limit is 10 \[FL2108\]$`, "pass --prune-limit 15")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "15 objects would be pruned")
+	p.fleetc("apply", "--yes", "--prune-limit", "15").ok(p).says(p, "16 objects are still being deleted")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written; 16 objects are still being deleted")
+	many(1)
+	p.fleetc("apply", "--dry-run", "--prune-limit", "3").exits(p, 2).says(p, "4 objects would be pruned, and the limit is 3")
+	p.fleetc("apply", "--yes").ok(p).says(p, "20 objects are still being deleted")
+
+	p.kubectl("one", "-n", "web", "patch", "gizmo", "one", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	p.fleetc("apply", "--yes", "--prune-limit", "0").exits(p, 2).says(p, "19 objects would be pruned, and the limit is 0")
+	p.fleetc("apply", "--yes").ok(p).says(p, "19 pruned")
+	if got := p.kubectl("one", "-n", "web", "get", "configmaps", "-o", "name"); strings.Contains(got, "/m1") || !strings.Contains(got, "/m0") {
+		t.Errorf("after the finalizer is gone, there is:\n%s", got)
+	}
 }

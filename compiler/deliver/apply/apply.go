@@ -173,6 +173,9 @@ type Item struct {
 	takeover takeover // managers whose fields it takes over
 	managers []string // other field managers of the live object, without the control plane
 
+	postponed bool // it is pruned after a custom resource that still exists
+	counted   bool // an earlier apply has removed it from the bundle within its prune limit
+
 	unserved bool     // the cluster does not serve its kind any more
 	unstored []string // versions that a CRD loses although status.storedVersions has them: there are no objects
 	delivery delivery // how fleetc delivered an object that is not in the bundle any more

@@ -55,8 +55,20 @@ func (p *Plan) Faults() error {
 	return faults.Err()
 }
 
-// pruned returns the number of deleted objects, including cascades.
-func (p *Plan) pruned() int { return prunes(p.Items) + p.Cascaded() }
+// pruned returns the number of deleted objects, including cascades. Objects whose deletion
+// waits for a custom resource count in the apply that removes them, and not in a later one.
+func (p *Plan) pruned() int {
+	n := p.Cascaded()
+	for _, it := range p.Items {
+		if it.postponed {
+			it.Action = Prune
+		}
+		if !it.counted {
+			n += prunes([]Item{it})
+		}
+	}
+	return n
+}
 
 // Cascaded returns the number of objects that are deleted along with pruned ones.
 func (p *Plan) Cascaded() int { return cascaded(p.Items) }

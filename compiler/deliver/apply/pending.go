@@ -57,6 +57,11 @@ func (p *planner) planPending(removed, hooks []Item) {
 	if custom != nil {
 		postponePrune(removed, custom.ID)
 	}
+	for i := range removed {
+		it := &removed[i]
+		// A limit that the user sets also holds for objects that an earlier apply removed.
+		it.counted = p.recorded[it.ID].Pending && (it.Action == Pending || p.PruneLimit == nil)
+	}
 }
 
 // postponePrune marks all objects that are pruned after custom resources as
@@ -67,6 +72,7 @@ func postponePrune(items []Item, id string) []*Item {
 	for i := range items {
 		if it := &items[i]; it.Action == Prune && !it.isCustom() {
 			it.setPending("it is deleted after " + id)
+			it.postponed = true
 			out = append(out, it)
 		}
 	}
