@@ -124,7 +124,9 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Typed = lookup(v, "typed").Exists()
 	r.Stage = cmp.Or(r.Stage, stages[len(stages)-1])
 	// checkReleases reports an incomplete chart.
-	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
+	chart := lookup(v, "chart")
+	hasChart := chart.Exists()
+	if hasChart && isChart(chart) {
 		if version := lookup(chart, "version"); !version.Exists() || version.IsConcrete() || pin.Version != "" {
 			r.Chart = pin.Ref()
 		}
@@ -148,11 +150,11 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Patches, r.Health, r.Ownership, r.Replace = e.patches(v, path, &faults), e.health(v, path+".health", &faults), e.ownership(v, path, &faults), e.replace(v, path, &faults)
 	r.Ignore, r.DriftIgnore = e.ignoreRules(fleet.OfDiff, v, r, &faults), e.ignoreRules(fleet.OfDrift, v, r, &faults)
 	read := e.reader()
-	r.Values = withOrigins(e.lookups.forValue(final).values(read, name, v).tree, merged)
+	r.Values = withOrigins(e.lookups.forValue(final).values(read, name, v).tree, merged, hasChart)
 	if objects := lookup(v, "objects"); objects.Exists() {
 		r.Objects, r.Keys = listObjects(read.tree(objects), e.fieldPos(objects))
 	}
-	faults = append(faults, releaseNumbers(r, path, lookup(v, "chart").Exists())...)
+	faults = append(faults, releaseNumbers(r, path, hasChart)...)
 	return r, faults.Err()
 }
 
@@ -198,8 +200,9 @@ func needsChart(release cue.Value, pos diag.Pos, path, hint string) error {
 }
 
 // withOrigins returns the final values t with the positions, layers and
-// overridden values of the merged defaults, and with their nulls.
-func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
+// overridden values of the merged defaults. With nulls, it adds their nulls, which delete
+// defaults of a chart.
+func withOrigins(t, merged *fleet.Tree, nulls bool) *fleet.Tree {
 	if merged == nil {
 		return t
 	}
@@ -209,14 +212,14 @@ func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 	}
 	for k, m := range merged.Fields {
 		if f := t.Fields[k]; f != nil {
-			out.Fields[k] = withOrigins(f, m)
-		} else if isNull(m) {
+			out.Fields[k] = withOrigins(f, m, nulls)
+		} else if nulls && isNull(m) {
 			out.Fields[k] = m
 		}
 	}
 	for i, m := range merged.List {
 		if i < len(t.List) {
-			out.List[i] = withOrigins(t.List[i], m)
+			out.List[i] = withOrigins(t.List[i], m, nulls)
 		}
 	}
 	return &out

@@ -172,7 +172,7 @@ func (l *level) valuesOf(release string) *fleet.Tree {
 	t := l.values[release]
 	if t == nil {
 		v := l.bare.LookupPath(cue.MakePath(cue.Str("releases"), cue.Str(release), cue.Str("values")))
-		t = withOrigins(l.reader().structTree(v), l.merged[release])
+		t = withOrigins(l.reader().structTree(v), l.merged[release], true)
 		l.values[release] = t
 	}
 	return t

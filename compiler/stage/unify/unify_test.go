@@ -102,7 +102,7 @@ releases: c: values: n: 5`,
 		{
 			"maps merge, lists and scalars replace, null stays for the chart", `
 -- root.cue --
-releases: a: {namespace: "n", objects: [#cm], defaults: root: {m: {x: 1, y: {z: 1}}, l: [1, 2], s: "a", gone: q: 1}}
+releases: a: {namespace: "n", chart: path: "charts/a", defaults: root: {m: {x: 1, y: {z: 1}}, l: [1, 2], s: "a", gone: q: 1}}
 -- prod.cue --
 releases: a: defaults: prod: {m: {y: z: 2, w: true}, l: [3], gone: null}
 -- eu.cue --
