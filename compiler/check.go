@@ -54,7 +54,8 @@ type valueCheck struct {
 	faults diag.List
 }
 
-// checkRelease checks the values of a release against the types of its chart.
+// checkRelease removes the keys that nulls remove from the values of a release, and checks the
+// values against the types of its chart.
 func (f *Fleet) checkRelease(cluster string, r *fleet.Release, ch LoadedChart, earlier *Fleet) diag.List {
 	if earlier != nil {
 		if v, ok := earlier.checked.Load(r); ok && v.(valueCheck).types == ch.Types {
@@ -62,6 +63,7 @@ func (f *Fleet) checkRelease(cluster string, r *fleet.Release, ch LoadedChart, e
 			return v.(valueCheck).faults
 		}
 	}
+	ch.Types.RemoveKeys(r.Values)
 	check := ch.Types.Check
 	if r.Typed {
 		check = ch.Types.CheckTyped

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -83,6 +84,42 @@ func (n *node) with(user map[string]any) (*node, map[string]any, error) {
 		return nil, nil, err
 	}
 	return n.only(c), values, nil
+}
+
+// RemoveKeys removes the keys of a release's values that a null of a nearer layer removes. A
+// null stays if the chart has a default, which Helm deletes for it.
+func (t *Type) RemoveKeys(v *fleet.Tree) {
+	var nulls [][]string
+	v.EachScalar(func(path []string, scalar *fleet.Tree) {
+		if removesDefault(scalar) {
+			nulls = append(nulls, path)
+		}
+	})
+	if len(nulls) == 0 {
+		return
+	}
+	user := v.Value()
+	for _, path := range nulls {
+		around, _ := fleet.Lookup(user, path[:len(path)-1])
+		delete(around.(map[string]any), path[len(path)-1])
+	}
+	root := t.chart.root
+	_, merged, _ := root.with(user.(map[string]any)) // check reports the error
+	for _, path := range nulls {
+		_, inMerged := fleet.Lookup(merged, path) // also what the chart imports from dependencies
+		if !root.hasDefault(path) && (!inMerged || t.chart.nodeAt(path) != nil) {
+			delete(v.At(path[:len(path)-1]...).Fields, path[len(path)-1])
+		}
+	}
+}
+
+// hasDefault reports whether the chart or a dependency has a default that a null deletes.
+func (n *node) hasDefault(path []string) bool {
+	_, ok := fleet.Lookup(n.values, path)
+	for _, d := range n.deps {
+		ok = ok || path[0] == chartutil.GlobalKey && d.hasDefault(path) || path[0] == d.name && len(path) > 1 && d.hasDefault(path[1:])
+	}
+	return ok
 }
 
 // chart returns the chart with all that decides which values it gets.

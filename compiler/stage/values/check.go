@@ -137,7 +137,7 @@ func (c *checker) known(v *fleet.Tree, t *Type, path []string) bool {
 // removesDefault reports whether the value is a null that removes a default of a
 // layer above. The chart of this layer need not have the key.
 func removesDefault(v *fleet.Tree) bool {
-	return kindOfTree(v) == Null && v.Shadows != nil
+	return kindOfTree(v) == Null && v.Shadows != nil && (kindOfTree(v.Shadows) != Null || removesDefault(v.Shadows))
 }
 
 func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
