@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,11 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 	}
 	if t != nil && len(field) > valuesDepth {
 		explainChart(e, t, ref, field[valuesDepth:])
+	}
+	if t != nil {
+		if err := x.explainGlobals(ctx, e, t, field); err != nil {
+			return nil, err
+		}
 	}
 	if e.Leaves == nil {
 		e.Leaves = []fleet.Leaf{}
@@ -185,6 +191,61 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 			e.Layers[i].State, e.Layers[i].Value = fleet.FromChart, value
 		}
 	}
+}
+
+// explainGlobals explains the global values of dependencies that those of the charts around them
+// override, by the lines of these.
+func (x *Explainer) explainGlobals(ctx context.Context, e *fleet.Explanation, t *values.Type, field []string) error {
+	user := x.Cluster.Release(field[1]).Values
+	t.RemoveKeys(user)
+	outerOf := t.OuterGlobals(user)
+	for i, leaf := range e.Leaves {
+		path, ok := fleet.ParseField(leaf.Path)
+		if !ok || outerOf(path[valuesDepth:]) == nil {
+			continue
+		}
+		of, err := x.Field(ctx, leaf.Path)
+		if err != nil {
+			return err
+		}
+		e.Leaves[i].State, e.Leaves[i].Value, e.Leaves[i].Effective = of.State, of.Value, effectiveOf(of)
+	}
+	outer := outerOf(field[valuesDepth:])
+	if outer == nil || len(e.Leaves) > 0 {
+		return nil
+	}
+	by, err := x.Field(ctx, fleet.FieldText(slices.Concat(field[:valuesDepth], outer)))
+	if err != nil {
+		return err
+	}
+	e.State, e.Value, e.Leaves = by.State, by.Value, by.Leaves
+	for i := range min(len(e.Layers), len(by.Layers)) {
+		if l := by.Layers[i]; l.State == fleet.Set || by.State == fleet.FromChart {
+			e.Layers[i] = l
+		}
+	}
+	e.Contributions = slices.DeleteFunc(e.Contributions, func(c *fleet.Contribution) bool { return c.Kind == fleet.ChartDefault })
+	for _, c := range e.Contributions {
+		if c.Role = fleet.Overridden; effectiveOf(by) != nil {
+			c.By = effectiveOf(by).At
+		}
+	}
+	for _, c := range by.Contributions {
+		if c.Kind != fleet.ChartDefault {
+			c.Path = cmp.Or(c.Path, by.Path)
+		}
+	}
+	e.Contributions = append(e.Contributions, by.Contributions...)
+	return nil
+}
+
+// effectiveOf returns the line with the effective value; nil when it is unknown.
+func effectiveOf(e *fleet.Explanation) *fleet.Contribution {
+	i := slices.IndexFunc(e.Contributions, func(c *fleet.Contribution) bool { return c.Role == fleet.Effective })
+	if i < 0 {
+		return nil
+	}
+	return e.Contributions[i]
 }
 
 // chartDefault returns the line of the chart with the default of a value, and the default; nil

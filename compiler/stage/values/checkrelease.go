@@ -18,7 +18,7 @@ import (
 )
 
 // release runs the checks that need the final values: values of disabled
-// dependencies, and the schemas of the chart and its dependencies.
+// dependencies, overridden global values, and the schemas of the chart and its dependencies.
 func (c *checker) release() {
 	r := c.root.chart
 	if len(r.root.deps) == 0 && r.root.schema == nil {
@@ -30,6 +30,7 @@ func (c *checker) release() {
 		return // the values of a dependency are not a map; check reports that already
 	}
 	c.switchedOff(r.root, on, values, nil)
+	c.globals(c.values, user, values, nil)
 	c.schemas(on, values, nil)
 }
 
