@@ -101,7 +101,8 @@ func (t *Type) RemoveKeys(v *fleet.Tree) {
 	user := v.Value()
 	for _, path := range nulls {
 		around, _ := fleet.Lookup(user, path[:len(path)-1])
-		delete(around.(map[string]any), path[len(path)-1])
+		m, _ := around.(map[string]any)
+		delete(m, path[len(path)-1])
 	}
 	root := t.chart.root
 	_, merged, _ := root.with(user.(map[string]any)) // check reports the error

@@ -44,7 +44,7 @@ func (r *release) outerGlobal(user, merged map[string]any, path []string) []stri
 func (c *checker) globals(v *fleet.Tree, user, merged map[string]any, path []string) {
 	for _, key := range v.Keys() {
 		f, below := v.Fields[key], append(slices.Clone(path), key)
-		if len(f.Fields) > 0 {
+		if f.IsMap() { // an empty one overrides nothing
 			c.globals(f, user, merged, below)
 			continue
 		}
