@@ -105,6 +105,30 @@ func TestInferredByTest(t *testing.T) {
 	}
 }
 
+// TestInferredListOrMap has values whose elements have other types in a list than in a map.
+func TestInferredListOrMap(t *testing.T) {
+	byName := `{{ range $name, $value := .Values.env }}
+- name: {{ $name }}
+  value: {{ tpl $value $ | quote }}
+{{ end }}`
+	inOrder := `{{ range .Values.env }}
+- name: {{ .name }}
+  value: {{ .value | upper }}
+{{ end }}`
+	either := `{{ if kindIs "map" .Values.env }}` + byName + `{{ else if kindIs "slice" .Values.env }}` + inOrder + "{{ end }}"
+	fine := []string{"env: [{name: a, value: b}]", "env: {a: b}", "env: {c: d}"}
+	misspelt := "env: [{name: a, valeu: b}] -> did you mean value?"
+	for _, c := range []inference{
+		{"an empty list", "env: []\n", either, fine, []string{misspelt}},
+		{"a list", "env: [{name: z, value: z}]\n", either, fine, []string{misspelt}},
+		{"a map", "env: {a: z}\n", either, fine, []string{misspelt}},
+		{"only a map", "env: {}\n", byName, fine[1:], []string{"env: {a: {b: c}} -> only a string is valid"}},
+		{"only a list", "env: []\n", inOrder, fine[:1], []string{"env: [b] -> expects a map"}},
+	} {
+		c.test(t)
+	}
+}
+
 // TestInferredYAML has a map with the fields of Kubernetes that can also be its YAML.
 func TestInferredYAML(t *testing.T) {
 	inference{

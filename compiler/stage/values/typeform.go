@@ -98,7 +98,7 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if in.part {
 		f |= in.shape.formAt(asYAML)
 	}
-	if r.bare && !r.asYAML && !r.fields && !r.ranged && t.seen&(Map|List) == 0 {
+	if r.bare && !in.mixed && !r.asYAML && !r.fields && !r.ranged && t.seen&(Map|List) == 0 {
 		f |= textForm
 	}
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0

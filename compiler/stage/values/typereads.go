@@ -17,6 +17,7 @@ type reach struct {
 	parent  string // the key of its parent
 	shape   *shape // the shape of its sink in a Kubernetes object; nil when unknown
 	dumped  bool   // a template prints all values of the chart
+	mixed   bool   // the reads can be of a list's elements or of a map's values
 }
 
 // complete adds the templates' reads to t. reads are the nodes for the path of
@@ -27,6 +28,9 @@ func (b *builder) complete(t *Type, reads []*Read, in reach) {
 
 func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	r := gather(reads)
+	if in.mixed {
+		r.form, r.tests.always, r.choice.sinks, r.sinks.shapes = 0, 0, nil, nil
+	}
 	in.part = in.printed != ""
 	// A template prints all values, to a ConfigMap for example, or a digest of
 	// these. That counts as a read, but does not make unknown keys valid.
@@ -62,7 +66,7 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 			t.field(k)
 		}
 	}
-	below := reach{printed: in.printed, whole: in.printed != "" && t.shape == nil, ranged: r.mode&Ranged != 0, dumped: in.dumped, parent: in.key}
+	below := reach{printed: in.printed, whole: in.printed != "" && t.shape == nil, ranged: r.mode&Ranged != 0, dumped: in.dumped, parent: in.key, mixed: in.mixed}
 	for _, k := range t.Keys {
 		below.key, below.shape = k, t.shape.key(k)
 		if t.form&textsForm != 0 {
@@ -71,6 +75,7 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 		b.completeAt(t.Fields[k], children(reads, k), below, depth+1)
 	}
 	below.key, below.shape = "", t.shape.key(anItem)
+	below.mixed = in.mixed || r.may&(List|Map) != 0 && t.Kinds&(List|Map) == List|Map
 	b.elem(t, reads, below, depth)
 }
 
@@ -312,7 +317,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 	case t.seen&^Null == 0:
 		// The default is null or missing.
 		k = r.testedKinds(in)
-		if t.seen == 0 && len(r.keys) > 0 && (!whole && !loose || r.fields && r.may == 0 && !r.text) {
+		if t.seen == 0 && len(r.keys) > 0 && !in.mixed && (!whole && !loose || r.fields && r.may == 0 && !r.text) {
 			k = Map | Null
 		}
 	case t.missing:
