@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -169,6 +170,11 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 	full := slices.Concat(at, e.InstanceLocation)
 	msg := printed(e.ErrorKind)
 	hint := ""
+	beside := func(key string, missing []string) {
+		full = append(full, key)
+		msg, hint = requires(missing)
+		msg += " when " + key + " is set"
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, p := range slices.Sorted(slices.Values(k.Properties)) {
@@ -191,9 +197,24 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 				}
 			}
 		}
+	case *kind.FalseSchema, *kind.Not:
+		msg = "not allowed by the chart's schema"
+	case *kind.PropertyNames:
+		return // see keyNames
+	case *refusedKey:
+		full, msg = append(full, k.Property), "this key is not allowed by the chart's schema: "+msg
+	case *kind.Contains:
+		msg = "the chart's schema requires an item that this list does not have"
+	case *kind.UniqueItems:
+		full = append(full, strconv.Itoa(max(k.Duplicates[0], k.Duplicates[1])))
+		msg = fmt.Sprintf("this is equal to item [%d], and the chart's schema requires different items", min(k.Duplicates[0], k.Duplicates[1]))
+		hint = "remove it"
+	case *kind.Dependency:
+		beside(k.Prop, k.Missing)
+	case *kind.DependentRequired:
+		beside(k.Prop, k.Missing)
 	case *kind.Required:
-		msg = "the chart's schema requires " + strings.Join(k.Missing, ", ")
-		hint = "set " + strings.Join(k.Missing, ", ")
+		msg, hint = requires(k.Missing)
 		if want := choices(validator, append(slices.Clone(e.InstanceLocation), k.Missing[0])); len(k.Missing) == 1 && len(want) > 0 {
 			hint += " to one of " + strings.Join(want, ", ")
 		}
@@ -240,7 +261,9 @@ func (c *checker) find(path []string) (*fleet.Tree, []string) {
 
 // leaves returns the innermost errors. When all alternatives of an anyOf or
 // oneOf fail, it returns the errors of the one that fits best: the one that
-// fails deepest.
+// fails deepest. The causes of an error about keys have no place in the values, and
+// those about an item that a list must have are each of another item: it returns
+// these errors themselves.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}
@@ -248,6 +271,8 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		return alternatives(e)
+	case *kind.PropertyNames, *kind.Contains, *kind.MinContains:
+		return []*jsonschema.ValidationError{e}
 	}
 	return slices.Concat(diag.Each(e.Causes, leaves)...)
 }
@@ -276,6 +301,12 @@ func alternatives(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 		return []*jsonschema.ValidationError{&one}
 	}
 	return best
+}
+
+// requires returns the message and the hint for keys that a schema requires.
+func requires(keys []string) (msg, hint string) {
+	names := strings.Join(keys, ", ")
+	return "the chart's schema requires " + names, "set " + names
 }
 
 // printed returns the validator's message.

@@ -71,6 +71,7 @@ func parseSchema(data []byte, documents *documents, path string) (*schema, error
 	if err != nil {
 		return nil, plain(err, sources)
 	}
+	checkNames(compiled)
 	s.validator = func() (*jsonschema.Schema, error) { return compiled, nil }
 	return s, nil
 }
@@ -83,6 +84,9 @@ func plain(err error, sources map[string]string) error {
 	}
 	if leaf, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		l := leaves(leaf)[0]
+		for len(l.Causes) > 0 {
+			l = l.Causes[0]
+		}
 		at := "/" + strings.Join(l.InstanceLocation, "/")
 		if len(l.InstanceLocation) > 1 {
 			if source, ok := sources[l.InstanceLocation[1]]; ok {
