@@ -11,9 +11,10 @@ import (
 )
 
 const chartOutdatedLong = `outdated lists the pinned charts that have a newer stable version. It asks the
-repositories of all charts that clusters use, and shows the newest version with
-the same major number and the newest version of all. For a chart in git, the
-versions are the tags of the repository. Nothing is written.
+repositories of all charts that clusters use, and shows the newest compatible
+version and the newest version of all. A version is compatible if it has the
+same major number and, below 1.0, the same minor number. For a chart in git,
+the versions are the tags of the repository. Nothing is written.
 
 The exit status is 0 when no chart has a newer version, 1 when one has, and 2
 when a repository cannot be read. The output then still has the other charts.`

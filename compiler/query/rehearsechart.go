@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
@@ -57,10 +56,10 @@ func (r *rehearsal) kubeVersion(release *fleet.Release, metadata fleet.ChartMeta
 
 // versions compares the versions of the chart and of its application.
 func (r *rehearsal) versions(release *fleet.Release, before, after fleet.ChartMetadata) {
-	if isMajor(before.Version, after.Version) {
+	if chart.IsMajor(before.Version, after.Version) {
 		r.add(aboutChart(release, diff.ChartMajor, diff.Check, "the major version of the chart changes: "+before.Version+" -> "+after.Version, readNotes(after)))
 	}
-	if isMajor(before.AppVersion, after.AppVersion) {
+	if chart.IsMajor(before.AppVersion, after.AppVersion) {
 		r.add(aboutChart(release, diff.AppMajor, diff.Check, "the major version of the application changes: "+before.AppVersion+" -> "+after.AppVersion, readNotes(after)))
 	}
 	if after.Deprecated && !before.Deprecated {
@@ -79,16 +78,6 @@ func readNotes(m fleet.ChartMetadata) string {
 	return hint
 }
 
-// isMajor reports whether the major version changes. Below 1.0, the minor version counts.
-func isMajor(before, after string) bool {
-	a, err := semver.NewVersion(before)
-	b, err2 := semver.NewVersion(after)
-	if err != nil || err2 != nil {
-		return false
-	}
-	return a.Major() != b.Major() || a.Major() == 0 && a.Minor() != b.Minor()
-}
-
 // dependencies compares the dependencies of the chart.
 func (r *rehearsal) dependencies(release *fleet.Release, before, after fleet.ChartMetadata) {
 	versions := func(m fleet.ChartMetadata) map[string]string {
@@ -105,7 +94,7 @@ func (r *rehearsal) dependencies(release *fleet.Release, before, after fleet.Cha
 		switch {
 		case !stays:
 			majors = append(majors, name+" is removed")
-		case isMajor(lowest(old[name]), lowest(version)):
+		case chart.IsMajor(lowest(old[name]), lowest(version)):
 			majors = append(majors, name+" "+old[name]+" -> "+version)
 		case old[name] != version:
 			others = append(others, name+" "+old[name]+" -> "+version)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // firstYear is the lowest first number of a tag that is a date, not a version.
@@ -28,7 +29,7 @@ func (r *rehearsal) images() {
 		before := containerImages(old)
 		for name, after := range containerImages(o) {
 			c := change{o.ReleaseName(), after.Repository, before[name].Tag, after.Tag}
-			if before[name].Repository != after.Repository || !isMajor(c.before, c.after) || isDate(c.after) || reported[c] {
+			if before[name].Repository != after.Repository || !chart.IsMajor(c.before, c.after) || isDate(c.after) || reported[c] {
 				continue
 			}
 			reported[c] = true
