@@ -25,7 +25,7 @@ func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 	into.OnDelay = func(id, reason string) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: waits: %s\n", id, diag.Visible(reason, diag.MaxText))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: waits: %s\n", id, diag.Line(reason, diag.MaxText))
 	}
 }
 

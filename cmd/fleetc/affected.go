@@ -96,7 +96,7 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 		}
 	}
 	if unknown > 0 && !o.started.IsDocument() {
-		first := diag.Visible(diag.All(report.OldFaults)[0].Error(), 4*diag.MaxText)
+		first := diag.Line(diag.All(report.OldFaults)[0].Error(), 4*diag.MaxText)
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since the commit has faults: %s\n",
 			diag.Count(unknown, "cluster counts as affected", "clusters count as affected"), strings.TrimPrefix(first, "git:"))
 	}

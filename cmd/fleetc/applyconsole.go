@@ -52,7 +52,7 @@ func (c *applyConsole) ask(ctx context.Context, cluster string, a *fleet.Action)
 	case <-c.lines: // an answer to a cancelled question
 	default:
 	}
-	c.hold(fmt.Sprintf("%s: action %s: %s\n%s: approve? [y/N] ", cluster, a.ID(), diag.Visible(a.Manual, diag.MaxText), cluster))
+	c.hold(fmt.Sprintf("%s: action %s: %s\n%s: approve? [y/N] ", cluster, a.ID(), diag.Line(a.Manual, diag.MaxText), cluster))
 	defer c.release()
 	select {
 	case answer, ok := <-c.lines:
@@ -159,7 +159,7 @@ func eventText(e apply.Event) string {
 	default:
 		parts = append(parts, cmp.Or(words[e.What], e.What), e.ID)
 		if e.Text != "" {
-			parts = append(parts, "("+diag.Visible(e.Text, diag.MaxText)+")")
+			parts = append(parts, "("+diag.Line(e.Text, diag.MaxText)+")")
 		}
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")

@@ -142,7 +142,7 @@ func (u *clusterProgress) text(todo int) string {
 			text += fmt.Sprintf(" and %d more", n-1)
 		}
 		if last.Text != "" {
-			text += " (" + diag.Visible(last.Text, diag.MaxText) + ")"
+			text += " (" + diag.Line(last.Text, diag.MaxText) + ")"
 		}
 	case u.note != "":
 		text += " " + u.note

@@ -131,6 +131,6 @@ func writeTypes(w io.Writer, added *edit.AddedChart) {
 	fmt.Fprintf(w, "values: %s\n", coverageText(*added.Values))
 	writeMissing(w, "open:   ", added.Values.Missing)
 	if added.Unpinned != nil {
-		fmt.Fprintf(w, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
+		fmt.Fprintf(w, "        %s\n", diag.Brief(added.Unpinned))
 	}
 }

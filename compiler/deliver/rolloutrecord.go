@@ -40,7 +40,7 @@ type WaveMark struct {
 func (m *WaveMark) Text(what string) string {
 	s := fmt.Sprintf("%s by %s at %s", what, diag.Visible(m.By, diag.MaxText), m.Time.UTC().Format(time.RFC3339))
 	if m.Reason != "" {
-		s += ": " + diag.Visible(m.Reason, diag.MaxText)
+		s += ": " + diag.Line(m.Reason, diag.MaxText)
 	}
 	return s
 }

@@ -267,7 +267,7 @@ func frozenWait(f *fleet.Freeze) Wait {
 	if f.From == f.To {
 		text = "it is frozen on " + f.To
 	}
-	wait := Wait{Reason: ForThaw, Text: text + ": " + diag.Visible(f.Reason, diag.MaxText)}
+	wait := Wait{Reason: ForThaw, Text: text + ": " + diag.Line(f.Reason, diag.MaxText)}
 	if day, err := time.Parse(time.DateOnly, f.To); err == nil {
 		wait.Until = day.AddDate(0, 0, 1)
 	}

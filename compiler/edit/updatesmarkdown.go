@@ -119,9 +119,9 @@ func (g *UpdateGroup) faultsSection() string {
 		if d.Path != "" {
 			place += d.Path + ": "
 		}
-		text := "- " + diff.MarkdownText(diag.Visible(place+d.Msg, 2*maxNoteText))
+		text := "- " + diff.MarkdownText(diag.Line(place+d.Msg, 2*maxNoteText))
 		if d.Hint != "" {
-			text += "<br>do: " + diff.MarkdownText(diag.Visible(d.Hint, maxNoteText))
+			text += "<br>do: " + diff.MarkdownText(diag.Line(d.Hint, maxNoteText))
 		}
 		s.line(text)
 	}
@@ -143,7 +143,7 @@ func (g *UpdateGroup) notesSection() string {
 			s.line("  - its list of changes is too long to show")
 		}
 		for _, c := range n.Changes {
-			s.line("  - " + withoutLinks(diff.MarkdownText(diag.Visible(c, maxNoteText))))
+			s.line("  - " + withoutLinks(diff.MarkdownText(diag.Line(c, maxNoteText))))
 		}
 	}
 	return "\n## Release notes\n\nThese texts come from the charts and images.\n\n" + s.end()

@@ -31,3 +31,14 @@ func TestHelmTooLarge(t *testing.T) {
 		p.fleetc("apply", "--yes").ok(p)
 	}
 }
+
+// An error that Helm prints on several lines is one line of a fault.
+func TestHelmErrorLines(t *testing.T) {
+	p := newHelm(t)
+	p.write("charts/app/templates/found.yaml", `apiVersion: v1
+kind: ConfigMap
+metadata: {name: found}
+{{ if lookup "v1" "Namespace" "" "app" }}data: {a: {b: c}}{{ end }}
+`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `HelmRelease.helm.sh app/app: Helm: .*error occurred: \* .* cannot be handled as a ConfigMap`)
+}

@@ -235,7 +235,7 @@ func Moved(err error, move func(Pos) Pos) error {
 // Brief returns the text of an error for a message: printable, one line, and not longer
 // than MaxText.
 func Brief(err error) string {
-	return Visible(strings.Join(strings.Fields(err.Error()), " "), MaxText)
+	return Line(err.Error(), MaxText)
 }
 
 // A FixKind is a way to change the files of a fleet.

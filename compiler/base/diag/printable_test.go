@@ -33,6 +33,18 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"1 error occurred:\n\t* a\x1b  b\r\n\n": "1 error occurred: * a\uFFFD b",
+		"0123456789012345678901234567890123":    "012345678901234567890123456789…",
+		" \n":                                   "",
+	} {
+		if got := Line(text, 30); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // FuzzWriter checks that a Writer writes the result of Printable for any
 // division of the text.
 func FuzzWriter(f *testing.F) {

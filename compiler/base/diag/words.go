@@ -24,6 +24,10 @@ func Visible(s string, most int) string {
 	}, s)
 }
 
+// Line returns text of another program or of a user as one printable line of at most most
+// bytes for a message: line breaks and tabs are spaces.
+func Line(s string, most int) string { return Visible(strings.Join(strings.Fields(s), " "), most) }
+
 // Start returns the first bytes of a text, and dots for the rest.
 func Start(text string, most int) string {
 	if len(text) <= most {

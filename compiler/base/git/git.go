@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 	if _, fatal, ok := strings.Cut(text, "fatal: "); ok {
 		text, _, _ = strings.Cut(fatal, "\n")
 	}
-	if text = diag.Visible(strings.Join(strings.Fields(text), " "), diag.MaxText); text != "" {
+	if text = diag.Line(text, diag.MaxText); text != "" {
 		return text
 	}
 	return e.Cause.Error()

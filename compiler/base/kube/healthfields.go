@@ -3,7 +3,6 @@ package kube
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,7 +95,7 @@ func (c condition) holds(status string) bool { return c.status == status && !c.s
 func (c condition) detail() string {
 	out := ""
 	for _, part := range []string{c.reason, c.message} {
-		if part = diag.Visible(oneLine(part), len(part)); part != "" {
+		if part = diag.Line(part, len(part)); part != "" {
 			out += ": " + part
 		}
 	}
@@ -112,9 +111,7 @@ func (c condition) describe() string {
 }
 
 // clean returns a text of the cluster as one line for messages.
-func clean(s string) string { return diag.Visible(oneLine(s), diag.MaxText) }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func clean(s string) string { return diag.Line(s, diag.MaxText) }
 
 // pods returns a number of pods with the noun.
 func pods(n int64) string { return diag.Count(int(n), "pod", "pods") }

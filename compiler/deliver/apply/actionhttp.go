@@ -28,8 +28,8 @@ func (r *ActionRunner) request(ctx context.Context, q *fleet.HTTPRequest) error 
 		return err
 	}
 	detail := ""
-	if text := strings.Join(strings.Fields(string(body)), " "); text != "" && len(q.SecretHeaders) == 0 {
-		detail = ": " + diag.Visible(text, diag.MaxText)
+	if text := diag.Line(string(body), diag.MaxText); text != "" && len(q.SecretHeaders) == 0 {
+		detail = ": " + text
 	}
 	accepted := response.StatusCode >= 200 && response.StatusCode < 300
 	if len(q.Status) > 0 {

@@ -56,7 +56,7 @@ func (r *ActionRunner) queryNow(ctx context.Context, q *fleet.PrometheusQuery, e
 		return fmt.Errorf("%s returned %d %s, which is not a response of the Prometheus API", what, response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	if answer.Status != "success" {
-		return fmt.Errorf("%s failed: %s", what, diag.Visible(answer.Error, diag.MaxText))
+		return fmt.Errorf("%s failed: %s", what, diag.Line(answer.Error, diag.MaxText))
 	}
 	return checkThreshold(what, &answer, q.Threshold)
 }

@@ -77,7 +77,7 @@ func (o ActionOptions) Check(a *fleet.Action) error {
 		}
 	}
 	if a.Manual != "" && o.Ask == nil && !slices.Contains(o.Approved, a.ID()) {
-		wrong(diag.CodeNotConfirmed, "a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), approveHint(a))
+		wrong(diag.CodeNotConfirmed, "a user must approve it: "+diag.Line(a.Manual, diag.MaxText), approveHint(a))
 	}
 	return faults.Err()
 }
@@ -127,7 +127,7 @@ func DescribeTask(s fleet.Task) string {
 	case s.Prometheus != nil:
 		return "query of " + redactedURL(s.Prometheus.URL)
 	}
-	return diag.Visible(s.Manual, diag.MaxText)
+	return diag.Line(s.Manual, diag.MaxText)
 }
 
 // Run runs one action within its timeout. The error is a fault of the action,
@@ -240,7 +240,7 @@ func (r *ActionRunner) faultOf(ctx, limited context.Context, a *fleet.Action, er
 	if cause := context.Cause(limited); cause != nil && !errors.Is(err, cause) {
 		msg, hint = cause.Error()+": "+msg, "correct the cause or raise the timeout of the action, then run the command again"
 	}
-	return actionFault(code, a, diag.Visible(r.hide(msg), maxActionMessage), hint)
+	return actionFault(code, a, diag.Line(r.hide(msg), maxActionMessage), hint)
 }
 
 func (r *ActionRunner) hide(text string) string {

@@ -376,7 +376,7 @@ func TestCheck(t *testing.T) {
 	want := "f.cue:2: action run: it runs a command, which is not allowed [FL3006]\n    hint: review the command, then pass --allow-exec\n" +
 		"f.cue:2: action run: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n" +
 		"f.cue:2: action undo: it runs a command, which is not allowed [FL3006]\n    hint: review the command, then pass --allow-exec\n" +
-		"f.cue:2: action web/ask: a user must approve it: really\uFFFD? [FL3006]\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
+		"f.cue:2: action web/ask: a user must approve it: really ? [FL3006]\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
 		"f.cue:2: action web/call: the environment variable NOT_SET is not set [FL3003]\n    hint: set it\n"
 	if got := text(t, check(actionRunner().ActionOptions)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -66,7 +66,7 @@ func (v *Inventory) ObjectHealth(ctx context.Context, c *cluster.Cluster, of *fl
 		if entries[i].Kept || verdict.State == kube.HealthMissing && mayBeMissing || verdict.State == kube.HealthReady || verdict.State == kube.HealthUnknown {
 			continue
 		}
-		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict.State, diag.Visible(hide(verdict.Reason), diag.MaxText)})
+		h.Unhealthy = append(h.Unhealthy, UnhealthyObject{entries[i].id(), verdict.State, diag.Line(hide(verdict.Reason), diag.MaxText)})
 	}
 	return h, nil
 }

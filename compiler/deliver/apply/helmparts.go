@@ -220,7 +220,7 @@ func (p *planner) patched(ctx context.Context, state *cluster.HelmState, part *I
 	for step := range state.Patches() {
 		patch, err := state.Patch(step, target, now)
 		if err != nil {
-			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
+			part.refuse(diag.Line(p.Live.Hidden(err.Error()), diag.MaxText), "")
 			return nil, nil
 		}
 		if patch.IsEmpty() {
@@ -240,7 +240,7 @@ func (p *planner) patched(ctx context.Context, state *cluster.HelmState, part *I
 		part.noDryRun = part.noDryRun || first || !ask
 		after, err := cluster.HelmPatched(now, patch)
 		if err != nil {
-			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
+			part.refuse(diag.Line(p.Live.Hidden(err.Error()), diag.MaxText), "")
 			return nil, nil
 		}
 		schemas, err := p.schemasOf(ctx, now.GroupVersionKind().GroupVersion())

@@ -119,7 +119,7 @@ func failureOf(job *unstructured.Unstructured) string {
 	for _, item := range conditions {
 		condition, _ := item.(map[string]any)
 		if text, _ := condition["message"].(string); condition["type"] == "Failed" && text != "" {
-			return ": " + diag.Visible(text, diag.MaxText)
+			return ": " + diag.Line(text, diag.MaxText)
 		}
 	}
 	return ""

@@ -112,7 +112,7 @@ func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
 		report(e)
 	}}
 	t.Live.OnDelay(func(reason string) {
-		r.report(Event{What: "wait", Text: "and tries again: " + diag.Visible(reason, diag.MaxText)})
+		r.report(Event{What: "wait", Text: "and tries again: " + diag.Line(reason, diag.MaxText)})
 	})
 	r.result.Actions = map[string]ActionOutcome{}
 	r.actions = ActionRunner{ActionOptions: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}

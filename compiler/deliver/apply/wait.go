@@ -163,7 +163,7 @@ var errTimeout = errors.New("late")
 func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v kube.HealthVerdict) error {
 	v.Reason = r.hide(v.Reason)
 	d := &diag.Diag{
-		Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText),
+		Code: diag.CodeNotReady, At: it.positions, Path: it.ID, Msg: diag.Line(v.Reason, diag.MaxText),
 		Hint: "correct the cause, then run the command again",
 	}
 	if v.State != kube.HealthFailed {
@@ -175,13 +175,13 @@ func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Un
 	x := &kube.Explainer{Reader: r.Live, Hide: r.hide}
 	why := x.Explain(ctx, fleet.Object{Unstructured: current, Release: it.release}, v)
 	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
-		d.Msg += "; " + diag.Visible(text, diag.MaxText)
+		d.Msg += "; " + diag.Line(text, diag.MaxText)
 	}
 	if policy, _, _ := unstructured.NestedString(current.Object, "spec", "template", "spec", "restartPolicy"); isJob(current) && policy == "OnFailure" && len(why.Logs) == 0 {
 		d.Hint += "; to see its log here, set restartPolicy: Never, because the pods of a failed Job with OnFailure are deleted"
 	}
 	for _, line := range slices.Concat(why.Events, why.Logs) {
-		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)
+		d.Msg += "\n        " + diag.Line(line, diag.MaxText)
 	}
 	return d
 }
@@ -204,7 +204,7 @@ func deletionBlockers(o *unstructured.Unstructured) string {
 	if len(why) == 0 {
 		return "it is still being deleted"
 	}
-	return diag.Visible(strings.Join(why, "; "), maxPendingText)
+	return diag.Line(strings.Join(why, "; "), maxPendingText)
 }
 
 // hooks runs hooks by weight and, as Helm does, by name.

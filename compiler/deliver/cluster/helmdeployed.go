@@ -123,7 +123,7 @@ func (in HelmStorage) deployed(ctx context.Context, c *Cluster, record *unstruct
 func invalidRecord(title string, err error) error {
 	return &diag.Diag{
 		Code: diag.CodeHelm,
-		Msg:  fmt.Sprintf("%s is not a valid Helm record: %s", diag.Visible(title, diag.MaxText), diag.Visible(err.Error(), diag.MaxText)),
+		Msg:  fmt.Sprintf("%s is not a valid Helm record: %s", diag.Visible(title, diag.MaxText), diag.Brief(err)),
 		Hint: "see helm history", Cause: err,
 	}
 }

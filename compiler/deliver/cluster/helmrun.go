@@ -76,7 +76,7 @@ func (r *HelmRun) fault(err error) error {
 		return r.cause
 	}
 	return &diag.Diag{
-		Code: diag.CodeHelm, Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText),
+		Code: diag.CodeHelm, Msg: "Helm: " + visible(r.Hide(err.Error())),
 		Hint: "correct what Helm reports, then run the command again", Cause: err,
 	}
 }

@@ -347,7 +347,7 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	if failed := git.Failed(err); failed != nil && !failed.IsFullDisk() {
 		return "", "", &diag.Diag{
 			Code: diag.CodePushRefused,
-			Msg:  "git cannot make the commit: " + diag.Visible(strings.Join(strings.Fields(failed.Text), " "), diag.MaxText),
+			Msg:  "git cannot make the commit: " + diag.Line(failed.Text, diag.MaxText),
 			Hint: "run git commit --allow-empty in another repository: it must work without a prompt", Cause: err,
 		}
 	}

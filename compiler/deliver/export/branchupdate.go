@@ -258,7 +258,7 @@ func (a *attempt) refused(err error) error {
 	}
 	return &diag.Diag{
 		Code: diag.CodePushRefused,
-		Msg:  fmt.Sprintf("%s rejects the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
+		Msg:  fmt.Sprintf("%s rejects the push to %s: %s", a.Name, a.Branch, diag.Line(strings.Join(said, " "), diag.MaxText)),
 		Hint: hint, Cause: err,
 	}
 }

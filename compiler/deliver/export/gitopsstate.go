@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -137,7 +136,7 @@ func message(reason, text string) string {
 	if reason != "" && text != "" {
 		reason += ": "
 	}
-	return diag.Visible(strings.Join(strings.Fields(reason+text), " "), maxMessage)
+	return diag.Line(reason+text, maxMessage)
 }
 
 // GitOpsTarget is an object in the directory of a cluster.
@@ -198,7 +197,7 @@ func (o *GitOpsObject) compare(w GitOpsTarget, current bool) (GitOpsState, strin
 	}
 	about := ""
 	if o.Message != "" {
-		about = ": " + diag.Visible(o.Message, maxMessage)
+		about = ": " + diag.Line(o.Message, maxMessage)
 	}
 	commit := commitText(o.Commit)
 	switch {

@@ -91,7 +91,7 @@ func (w *work) pinCharts(ctx context.Context) error {
 func chartFault(s *ChartSource, err error) error {
 	return &diag.Diag{
 		Code: diag.CodeImportChart, At: diag.Positions(s.Pos),
-		Msg: "the chart " + s.String() + " cannot be fetched: " + diag.Visible(strings.Join(strings.Fields(diag.All(err)[0].Msg), " "), diag.MaxText), Cause: err,
+		Msg: "the chart " + s.String() + " cannot be fetched: " + diag.Line(diag.All(err)[0].Msg, diag.MaxText), Cause: err,
 		Hint: "pass a copy with --chart " + s.Name + "=DIR or --charts DIR, or pass --without-charts to write the fleet without a proof of these releases",
 	}
 }

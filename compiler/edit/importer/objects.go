@@ -52,7 +52,7 @@ func yamlReason(err error) string {
 	if strings.Contains(err.Error(), "invalid map key") {
 		return "a key is a map: quote templates such as {{ .name }}"
 	}
-	return diag.Visible(fleet.YAMLMessage(err), diag.MaxText)
+	return diag.Line(fleet.YAMLMessage(err), diag.MaxText)
 }
 
 // jsonOf returns the JSON that Kubernetes reads in YAML: no is false, and a date is a text.

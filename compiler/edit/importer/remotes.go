@@ -23,7 +23,7 @@ func (r *Repository) isFetched(address string, note Note) bool {
 	_, err := r.fetch.Get(r.ctx, address)
 	note.Do = address + " was fetched, and its objects are in the fleet: to update them from there, write a release with kustomize instead, and run fleetc source add"
 	if err != nil {
-		note.Do = address + " cannot be fetched (" + diag.Visible(diag.All(err)[0].Msg, diag.MaxText) + "): write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add"
+		note.Do = address + " cannot be fetched (" + diag.Line(diag.All(err)[0].Msg, diag.MaxText) + "): write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add"
 	}
 	r.model.Note(note)
 	return err == nil

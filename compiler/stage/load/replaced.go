@@ -41,7 +41,7 @@ func replacedModules(root string) (map[string][]string, error) {
 	case err != nil:
 		delete(modules, localModule)
 		d := &diag.Diag{
-			Code: diag.CodeModulePath, At: []diag.Pos{{File: localModule}}, Msg: diag.Visible(err.Error(), diag.MaxText),
+			Code: diag.CodeModulePath, At: []diag.Pos{{File: localModule}}, Msg: diag.Brief(err),
 			Hint: `replace modules with directories of the repository: deps: "MODULE@v0": replaceWith: "./DIRECTORY"`, Cause: err,
 		}
 		if at := cueerrors.Positions(err); len(at) > 0 {

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -244,5 +243,5 @@ func exprText(n ast.Node) string {
 			data = bare
 		}
 	}
-	return diag.Visible(strings.Join(strings.Fields(string(data)), " "), maxExpr)
+	return diag.Line(string(data), maxExpr)
 }

@@ -196,7 +196,7 @@ func (x *resourceCheck) rule(err *field.Error) problem {
 
 // ruleText returns a rule on one line.
 func ruleText(rule string) string {
-	return diag.Visible(strings.Join(strings.Fields(rule), " "), maxText)
+	return diag.Line(rule, maxText)
 }
 
 // ruleOf returns the rule that caused an error: at the error's field, or above
