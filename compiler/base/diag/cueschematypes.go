@@ -180,6 +180,24 @@ func renamed(at string) (Rename, bool) {
 	return t.Renamed(last)
 }
 
+// otherType returns the hint for a top-level field that a layer declares with a definition of
+// the schema that is not the field's; empty for another field.
+func otherType(v cue.Value, name string) string {
+	_, names := SchemaTypeOf("#Config").Field(name).expand()
+	for _, c := range Conjuncts(v.LookupPath(cue.ParsePath(name))) {
+		f, _ := c.Source().(*ast.Field)
+		if f == nil {
+			continue
+		}
+		if declared, ok := f.Value.(*ast.SelectorExpr); ok && len(names) > 0 {
+			if def, _, err := ast.LabelName(declared.Sel); err == nil && SchemaTypeOf(def) != nil && !slices.Contains(names, def) {
+				return "declare " + name + " as schema." + names[0] + ", not as schema." + def
+			}
+		}
+	}
+	return ""
+}
+
 // siblings returns the names of the fields that parent may have, except but: fields
 // of its types and optional fields, because other fields of an erroneous struct may
 // be misspelt too. With all, it returns every field.
