@@ -153,7 +153,7 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 			return
 		}
 		if invalid, ok := validator.Validate(values).(*jsonschema.ValidationError); ok {
-			for _, leaf := range leaves(invalid) {
+			for _, leaf := range withoutRepeatedKeys(leaves(invalid)) {
 				c.refused(leaf, n, at, validator)
 			}
 		}
@@ -199,8 +199,8 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 		}
 	case *kind.FalseSchema, *kind.Not:
 		msg = "not allowed by the chart's schema"
-	case *kind.PropertyNames:
-		return // see keyNames
+	case *kind.PropertyNames: // its location can be wrong
+		full, msg = at, "the chart's schema does not allow the key "+diag.Visible(k.Property, diag.MaxText)
 	case *refusedKey:
 		full, msg = append(full, k.Property), "this key is not allowed by the chart's schema: "+msg
 	case *kind.Contains:

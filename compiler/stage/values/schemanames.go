@@ -35,6 +35,21 @@ func (n keyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	}
 }
 
+// withoutRepeatedKeys returns the errors without those of the library for keys that keyNames
+// refuses.
+func withoutRepeatedKeys(all []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	refused := map[string]bool{}
+	for _, e := range all {
+		if k, ok := e.ErrorKind.(*refusedKey); ok {
+			refused[k.Property] = true
+		}
+	}
+	return diag.Filter(all, func(e *jsonschema.ValidationError) bool {
+		k, ok := e.ErrorKind.(*kind.PropertyNames)
+		return !ok || !refused[k.Property]
+	})
+}
+
 // checkNames adds keyNames to a schema and to all schemas that it applies.
 func checkNames(root *jsonschema.Schema) {
 	seen := map[*jsonschema.Schema]bool{nil: true}
