@@ -193,8 +193,8 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 	}
 }
 
-// explainGlobals explains the global values of dependencies that those of the charts around them
-// override, by the lines of these.
+// explainGlobals explains a global value of a dependency that a parent chart overrides by the
+// line of the parent's value.
 func (x *Explainer) explainGlobals(ctx context.Context, e *fleet.Explanation, t *values.Type, field []string) error {
 	user := x.Cluster.Release(field[1]).Values
 	t.RemoveKeys(user)

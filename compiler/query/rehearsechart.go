@@ -56,10 +56,10 @@ func (r *rehearsal) kubeVersion(release *fleet.Release, metadata fleet.ChartMeta
 
 // versions compares the versions of the chart and of its application.
 func (r *rehearsal) versions(release *fleet.Release, before, after fleet.ChartMetadata) {
-	if chart.IsMajor(before.Version, after.Version) {
+	if chart.IsMajorChange(before.Version, after.Version) {
 		r.add(aboutChart(release, diff.ChartMajor, diff.Check, "the major version of the chart changes: "+before.Version+" -> "+after.Version, readNotes(after)))
 	}
-	if chart.IsMajor(before.AppVersion, after.AppVersion) {
+	if chart.IsMajorChange(before.AppVersion, after.AppVersion) {
 		r.add(aboutChart(release, diff.AppMajor, diff.Check, "the major version of the application changes: "+before.AppVersion+" -> "+after.AppVersion, readNotes(after)))
 	}
 	if after.Deprecated && !before.Deprecated {
@@ -94,7 +94,7 @@ func (r *rehearsal) dependencies(release *fleet.Release, before, after fleet.Cha
 		switch {
 		case !stays:
 			majors = append(majors, name+" is removed")
-		case chart.IsMajor(lowest(old[name]), lowest(version)):
+		case chart.IsMajorChange(lowest(old[name]), lowest(version)):
 			majors = append(majors, name+" "+old[name]+" -> "+version)
 		case old[name] != version:
 			others = append(others, name+" "+old[name]+" -> "+version)

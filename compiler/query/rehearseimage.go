@@ -29,7 +29,7 @@ func (r *rehearsal) images() {
 		before := containerImages(old)
 		for name, after := range containerImages(o) {
 			c := change{o.ReleaseName(), after.Repository, before[name].Tag, after.Tag}
-			if before[name].Repository != after.Repository || !chart.IsMajor(c.before, c.after) || isDate(c.after) || reported[c] {
+			if before[name].Repository != after.Repository || !chart.IsMajorChange(c.before, c.after) || isDate(c.after) || reported[c] {
 				continue
 			}
 			reported[c] = true

@@ -182,7 +182,7 @@ func TestDeleteHooksChanged(t *testing.T) {
 	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "planned", ""))
 	p.fleetc("apply", "--plan", "plan.json").ok(p)
 	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "wrong", ""))
-	p.fleetc("apply", "--yes", "--from-plan", "plan.json").exits(p, 2).says(p, "the bundle of this cluster has changed")
+	p.fleetc("apply", "--yes", "--from-plan", "plan.json").exits(p, 2).says(p, "the deletion hooks of this cluster have changed")
 	p.fleetc("apply", "--yes").ok(p)
 	before := stored()
 	p.fleetc("status").ok(p).says(p, "^dev/one +up to date")

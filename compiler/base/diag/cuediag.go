@@ -316,7 +316,7 @@ func notAllowed(root string, d *Diag, v cue.Value, path []string) {
 			if i == 1 && path[0] == "cluster" && slices.Contains(siblings(root, v, cue.Str(""), own), sel[0].String()) {
 				d.Hint, d.Fixes = "write "+sel[0].String()+" next to cluster, not inside it", nil
 			}
-			if hint := otherType(v, path[0]); hint != "" {
+			if hint := wrongTypeHint(v, path[0]); hint != "" {
 				d.Hint, d.Fixes = hint, nil
 			}
 			return

@@ -180,9 +180,9 @@ func renamed(at string) (Rename, bool) {
 	return t.Renamed(last)
 }
 
-// otherType returns the hint for a top-level field that a layer declares with a definition of
-// the schema that is not the field's; empty for another field.
-func otherType(v cue.Value, name string) string {
+// wrongTypeHint returns the hint if a layer declares a top-level field with the type of another
+// field, and "" otherwise.
+func wrongTypeHint(v cue.Value, name string) string {
 	_, names := SchemaTypeOf("#Config").Field(name).expand()
 	for _, c := range Conjuncts(v.LookupPath(cue.ParsePath(name))) {
 		f, _ := c.Source().(*ast.Field)

@@ -162,7 +162,7 @@ type Item struct {
 	helm            *cluster.HelmState // stored state of a release that Helm delivers
 	digest          string             // cache key of such a release: its chart, values and objects
 	handedOver      bool               // a release of Helm whose objects fleetc now applies itself
-	applied         bool               // fleetc has applied the part of a release that Helm delivers now
+	hasOwnFields    bool               // fleetc still manages fields of this object, which Helm now delivers
 	adopted         bool               // fleetc has taken it over from another tool, now or before
 	foreign         bool               // exists, and fleetc does not own any of it yet
 	noDryRun        bool               // the API server rejected the dry run
@@ -174,7 +174,8 @@ type Item struct {
 	managers []string // other field managers of the live object, without the control plane
 
 	postponed bool // it is pruned after a custom resource that still exists
-	counted   bool // an earlier apply has removed it from the bundle within its prune limit
+
+	alreadyCounted bool // an earlier apply counted it for its prune limit
 
 	unserved bool     // the cluster does not serve its kind any more
 	unstored []string // versions that a CRD loses although status.storedVersions has them: there are no objects

@@ -55,15 +55,16 @@ func (p *Plan) Faults() error {
 	return faults.Err()
 }
 
-// pruned returns the number of deleted objects, including cascades. Objects whose deletion
-// waits for a custom resource count in the apply that removes them, and not in a later one.
+// pruned returns the number of deleted objects, including cascades. An object whose deletion
+// waits for a custom resource counts in the first apply without it. Later applies count it
+// again only for a limit that the user sets.
 func (p *Plan) pruned() int {
 	n := p.Cascaded()
 	for _, it := range p.Items {
 		if it.postponed {
 			it.Action = Prune
 		}
-		if !it.counted {
+		if !it.alreadyCounted {
 			n += prunes([]Item{it})
 		}
 	}

@@ -134,9 +134,8 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	return p.planParts(ctx, it)
 }
 
-// takesOver reports whether fleetc has applied the objects of a release that Helm delivers
-// now. They are in the inventory until Helm's first upgrade succeeds; without an inventory,
-// their marks say so. CRDs of the chart do not count: fleetc always applies them.
+// takesOver reports whether Helm takes over the release from fleetc: its objects are in the
+// inventory until Helm's first upgrade succeeds; without an inventory, their marks say so. CRDs of the chart do not count: fleetc always applies them.
 func (p *planner) takesOver(it *Item) bool {
 	if !p.installed[it.Release] {
 		return false
@@ -144,7 +143,7 @@ func (p *planner) takesOver(it *Item) bool {
 	return slices.ContainsFunc(p.inventory.Objects, func(e Entry) bool {
 		return e.Release == it.Release && e.UID != "" && !e.Kept && !e.Pending && e.ref().GroupVersionKind != helmKind && e.ref().GroupKind() != fleet.CRDKind
 	}) || slices.ContainsFunc(it.bundleObjects(), func(part *Item) bool {
-		return part.applied && part.Before.GetLabels()[fleet.ReleaseLabel] == it.Release
+		return part.hasOwnFields && part.Before.GetLabels()[fleet.ReleaseLabel] == it.Release
 	})
 }
 
@@ -165,7 +164,7 @@ func (it *Item) whyUpgrade(ofPart string) string {
 	s := it.helm
 	switch {
 	case s.IsTakeover && s.Revision == 0:
-		return "fleetc has applied its objects so far"
+		return "Helm takes over its objects from fleetc"
 	case s.Status != "deployed":
 		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
 	case s.Digest == "" && !it.Adopts:

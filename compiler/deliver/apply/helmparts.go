@@ -63,8 +63,8 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (why string, err err
 				return "", nil
 			}
 		}
-		if part.applied = ownFields(part.Before) != nil; part.applied && it.isUpToDate() {
-			why = "fleetc has applied " + part.ID
+		if part.hasOwnFields = ownFields(part.Before) != nil; part.hasOwnFields && it.isUpToDate() {
+			why = "Helm takes over " + part.ID + " from fleetc"
 		}
 	}
 	removed, err := p.removedParts(ctx, it, append(it.helm.Objects, it.helm.Extra...))
@@ -188,9 +188,9 @@ func (p *planner) planPart(ctx context.Context, it, part *Item, target *unstruct
 	return nil
 }
 
-// handedOverPart returns the object of a part that fleetc has applied so far after
-// [runner.handOver]. The API server tries it if ask is set; else it is simulated.
-func (p *planner) handedOverPart(ctx context.Context, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
+// partGivenToHelm returns the object of a part that fleetc has applied so far after
+// [runner.giveToHelm]. The API server tries it if ask is set; else it is simulated.
+func (p *planner) partGivenToHelm(ctx context.Context, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
 	o := asStored(target)
 	if ask {
 		after, err := p.Live.Apply(ctx, o, cluster.Application{DryRun: true, Force: true})
@@ -213,7 +213,7 @@ func (p *planner) patched(ctx context.Context, state *cluster.HelmState, part *I
 	now := part.Before
 	if ownFields(now) != nil {
 		var err error
-		if now, err = p.handedOverPart(ctx, part, target, ask); err != nil || now == nil {
+		if now, err = p.partGivenToHelm(ctx, part, target, ask); err != nil || now == nil {
 			return nil, err
 		}
 	}

@@ -41,8 +41,8 @@ func (r *runner) helmRun(it *Item) *cluster.HelmRun {
 	}
 	return &cluster.HelmRun{
 		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, BeforeWrite: r.lease.Check,
-		MayPrune: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
-		HandOver: func(ctx context.Context, o *unstructured.Unstructured) error { return r.handOver(ctx, it, o) },
+		MayPrune:   func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
+		GiveToHelm: func(ctx context.Context, o *unstructured.Unstructured) error { return r.giveToHelm(ctx, it, o) },
 		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
 			items := diag.Each(objects, item)
 			return r.wait(ctx, it.Stage, items)
@@ -57,13 +57,13 @@ func (r *runner) helmRun(it *Item) *cluster.HelmRun {
 	}
 }
 
-// handOver hands an object that fleetc has applied so far to Helm, right before Helm
+// giveToHelm hands an object that fleetc has applied so far to Helm, right before Helm
 // patches it. It applies the object that Helm will send, which removes the fields that
 // only fleetc has applied and that this object does not have. Helm becomes the manager of
 // the others. An interruption leaves the release pending, so that the next apply repeats it.
-func (r *runner) handOver(ctx context.Context, it *Item, o *unstructured.Unstructured) error {
+func (r *runner) giveToHelm(ctx context.Context, it *Item, o *unstructured.Unstructured) error {
 	ref := cluster.RefOf(o)
-	i := slices.IndexFunc(it.Parts, func(part Item) bool { return part.applied && part.ID == idOf(ref) })
+	i := slices.IndexFunc(it.Parts, func(part Item) bool { return part.hasOwnFields && part.ID == idOf(ref) })
 	if i < 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *runner) handOver(ctx context.Context, it *Item, o *unstructured.Unstruc
 	o.SetUID(types.UID(part.uid))
 	_, err := r.Live.Apply(ctx, o, cluster.Application{Force: true})
 	if err == nil {
-		err = r.Live.SetManagedFields(ctx, ref, part.uid, handToHelm)
+		err = r.Live.SetManagedFields(ctx, ref, part.uid, managedByHelm)
 	}
 	if err != nil {
 		return part.fault(err)
@@ -80,8 +80,8 @@ func (r *runner) handOver(ctx context.Context, it *Item, o *unstructured.Unstruc
 	return nil
 }
 
-// handToHelm makes Helm the manager of the fields that fleetc has applied.
-func handToHelm(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
+// managedByHelm makes Helm the manager of the fields that fleetc has applied.
+func managedByHelm(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
 	i := slices.IndexFunc(entries, isOwnApply)
 	if i < 0 {
 		return entries, false

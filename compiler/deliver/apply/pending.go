@@ -60,7 +60,7 @@ func (p *planner) planPending(removed, hooks []Item) {
 	for i := range removed {
 		it := &removed[i]
 		// A limit that the user sets also holds for objects that an earlier apply removed.
-		it.counted = p.recorded[it.ID].Pending && (it.Action == Pending || p.PruneLimit == nil)
+		it.alreadyCounted = p.recorded[it.ID].Pending && (it.Action == Pending || p.PruneLimit == nil)
 	}
 }
 

@@ -144,7 +144,9 @@ func (f SavedPlan) Check(p *Plan) error {
 			Msg:  fmt.Sprintf("the plan is for a different cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)),
 			Hint: "see cluster.context",
 		}
-	case f.Bundle != p.Bundle || f.Hooks != p.hooksDigest:
+	case f.Hooks != p.hooksDigest && f.Bundle == p.Bundle:
+		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the deletion hooks of this cluster have changed since the plan was made", Hint: again}
+	case f.Bundle != p.Bundle:
 		return &diag.Diag{Code: diag.CodeStalePlan, Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
 	now := p.Saved()

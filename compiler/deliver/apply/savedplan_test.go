@@ -35,7 +35,7 @@ func TestCheckSavedPlan(t *testing.T) {
 		"another cluster":  {func(p *Plan) { p.Cluster = "prod/us" }, `the plan is for cluster "prod/eu"`},
 		"another server":   {func(p *Plan) { p.UID = "uid-us" }, "the plan is for a different cluster than https://eu"},
 		"another bundle":   {func(p *Plan) { p.Bundle = "sha256:2" }, "the bundle of this cluster has changed"},
-		"another hook":     {func(p *Plan) { p.hooksDigest = "sha256:3" }, "the bundle of this cluster has changed"},
+		"another hook":     {func(p *Plan) { p.hooksDigest = "sha256:3" }, "the deletion hooks of this cluster have changed"},
 		"another action":   {func(p *Plan) { p.Items[0].Action = Prune }, "ConfigMap a: it differs from the plan"},
 		"a changed object": {func(p *Plan) { p.Items[0].Before.SetLabels(map[string]string{"a": "b"}) }, "ConfigMap a: it was changed since the plan was made"},
 		"an object more":   {func(p *Plan) { p.Items[2].Action = Change }, "ConfigMap c: it differs from the plan: the action was none"},

@@ -35,8 +35,8 @@ type HelmState struct {
 	Deployed   bool   // installed: a revision is or was deployed, and the release is not uninstalled
 	UID        string // UID of the last revision's Secret
 
-	// IsTakeover is whether fleetc has applied the objects of a release that is not
-	// deployed. The next operation is then an upgrade.
+	// IsTakeover is true if Helm has no deployed revision and fleetc has applied the
+	// objects: the next operation is an upgrade.
 	IsTakeover bool
 
 	// Objects are the objects of the deployed revision, or of the last one when

@@ -72,7 +72,7 @@ func (c *client) update(original, target kube.ResourceList, by updateFunc) (*kub
 	c.run.Written = true
 	for _, info := range target {
 		if o, ok := info.Object.(*unstructured.Unstructured); ok {
-			if err := c.run.HandOver(c.ctx, o); err != nil {
+			if err := c.run.GiveToHelm(c.ctx, o); err != nil {
 				return &kube.Result{}, c.run.recordCause(err)
 			}
 		}

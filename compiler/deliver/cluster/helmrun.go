@@ -33,8 +33,8 @@ type HelmRun struct {
 	Wait func(ctx context.Context, objects []*unstructured.Unstructured) error
 	Hook func(ctx context.Context, object *unstructured.Unstructured) error
 
-	// HandOver is called for each object of the release before Helm updates or creates it.
-	HandOver func(ctx context.Context, object *unstructured.Unstructured) error
+	// GiveToHelm is called for each object of the release before Helm updates or creates it.
+	GiveToHelm func(ctx context.Context, object *unstructured.Unstructured) error
 
 	// MayPrune reports whether an object that the release does not have any more
 	// may be deleted. It is called right before the deletion.
@@ -116,9 +116,8 @@ type HelmReleaseSpec struct {
 	Digest string         // cache key of the state, at most 63 letters and digits
 }
 
-// Apply installs or upgrades the release. Unless it takes over the objects of fleetc, it
-// installs a release that was never deployed, over the leftovers of failed attempts.
-// before is the current state; it treats a pending operation as interrupted. It leaves the
+// Apply installs or upgrades the release. It installs one without a deployed revision, over
+// the leftovers of failed attempts, or upgrades it if IsTakeover is set. before is the current state; it treats a pending operation as interrupted. It leaves the
 // CRDs in the chart's crds directory to the caller.
 func (r *HelmRun) Apply(ctx context.Context, before *HelmState, to HelmReleaseSpec) error {
 	ch, err := fleet.LoadChart(to.Chart.Files) // a copy that Helm may modify

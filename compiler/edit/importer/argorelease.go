@@ -149,7 +149,7 @@ func hasName(releases []*Release, name string) bool {
 }
 
 // useHelmName names a chart release as Argo CD does, unless another release of the cluster has that
-// name. Templates may print it.
+// name, or it is not a valid name of a release. Templates may print it.
 func (r *Release) useHelmName(others []*Release) {
 	if r.Chart != nil && r.helmName != "" && r.helmName == nameOf(r.helmName) && !hasName(others, r.helmName) {
 		r.Name = r.helmName

@@ -33,10 +33,10 @@ var applicationTable = Table{
 	"spec.syncPolicy.managedNamespaceMetadata":       "write the Namespace with these labels and annotations as an object of a release",
 }.with("spec.source.", applicationSource).with("spec.sources.*.", applicationSource)
 
-// What to do with the versions that charts of a source see.
+// Hints for the versions for which Argo CD renders charts.
 const (
-	kubeVersion = "the proof compares with what Argo CD renders for this version: set cluster.kubernetes if the cluster has it"
-	apiVersions = "the proof compares with what Argo CD renders for these versions: add the versions that are missing to cluster.apis"
+	kubeVersionHint = "the proof compares with what Argo CD renders for this version: set cluster.kubernetes if the cluster has it"
+	apiVersionsHint = "the proof compares with what Argo CD renders for these versions: add the versions that are missing to cluster.apis"
 )
 
 // applicationSource has the fields of a source of an Application.
@@ -49,8 +49,8 @@ var applicationSource = map[string]string{
 	"helm.skipSchemaValidation": "", // the proof adds waivers
 	"helm.skipTests":            "nothing to do: tests: false is the default",
 	"helm.namespace":            "fleetc renders the chart for the namespace of the release, and the proof compares with what Argo CD renders for helm.namespace: check releases that differ",
-	"helm.kubeVersion":          kubeVersion,
-	"helm.apiVersions":          apiVersions,
+	"helm.kubeVersion":          kubeVersionHint,
+	"helm.apiVersions":          apiVersionsHint,
 	"kustomize.namePrefix":      "", "kustomize.nameSuffix": "", "kustomize.images": "", "kustomize.namespace": "", "kustomize.replicas": "",
 	"kustomize.patches": "", "kustomize.components": "", "kustomize.commonLabels": "", "kustomize.commonAnnotations": "",
 	"kustomize.labelWithoutSelector":      "", // argorelease.go reads it
@@ -60,8 +60,8 @@ var applicationSource = map[string]string{
 	"kustomize.commonAnnotationsEnvsubst": "",
 	"kustomize.ignoreMissingComponents":   "remove components that do not exist",
 	"kustomize.version":                   "nothing to do: fleetc builds with its own kustomize",
-	"kustomize.kubeVersion":               kubeVersion,
-	"kustomize.apiVersions":               apiVersions,
+	"kustomize.kubeVersion":               kubeVersionHint,
+	"kustomize.apiVersions":               apiVersionsHint,
 	"directory.recurse":                   "", "directory.include": "", "directory.exclude": "",
 	"directory.jsonnet.tlas":    "",
 	"directory.jsonnet.libs":    "", // argojsonnet.go notes those that it does not read

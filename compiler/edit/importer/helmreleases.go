@@ -202,11 +202,11 @@ func (r *helmReader) noteSecrets(title string, d *cluster.StoredHelmRelease) {
 	}
 }
 
-// minSecretPart is the minimum number of bytes of a value that is a secret as a part of a text.
+// minSecretPart is the minimum number of bytes of a value that is searched in the texts of Secrets.
 const minSecretPart = 4
 
-// secretsOf returns a function that reports whether a Secret of objects has a value: as a text, or
-// as a part of one, if no other object has it. Parts may be indented or escaped for a URL.
+// secretsOf returns a function that reports whether a value is secret: it is a whole text of a
+// Secret, or a part of one and in no other object. Parts may be indented or escaped for a URL.
 func secretsOf(objs []*unstructured.Unstructured) func(value string) bool {
 	whole := map[string]bool{}
 	var secret, others strings.Builder

@@ -12,9 +12,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-// maxExplained limits the clusters whose evaluation is cached, maxRendered those whose rendering
-// is cached, and those that a hover renders to find out whether a value is secret.
-const maxExplained, maxRendered = 4, 16
+// maxExplained is the number of cached evaluations.
+const maxExplained = 4
+
+// maxRendered is the number of cached renderings, and of the clusters that a hover renders to find
+// out whether a value is secret.
+const maxRendered = 16
 
 // lock is a mutex that a context can stop waiting for. It has an element while it is held.
 type lock chan struct{}

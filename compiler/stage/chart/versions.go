@@ -16,7 +16,7 @@ import (
 // Versions lists versions of a pinned chart. Each is a valid version of a [Request].
 type Versions struct {
 	Pinned     string `json:"pinned"`     // the pinned version; for git the tag of the commit, or the commit
-	Compatible string `json:"compatible"` // the newest without a [IsMajor] change; for git without tags the newest commit
+	Compatible string `json:"compatible"` // the newest without a major change; for git without tags the newest commit
 	Newest     string `json:"newest"`     // the newest stable version, at least the pinned one
 }
 
@@ -52,8 +52,8 @@ func IsNewer(version, than string) bool {
 	return than == "" || err == nil && a.GreaterThan(b)
 }
 
-// IsMajor reports whether the major version changes. Below 1.0, the minor version counts.
-func IsMajor(before, after string) bool {
+// IsMajorChange reports whether the major version changes. Below 1.0, the minor version counts.
+func IsMajorChange(before, after string) bool {
 	a, err := semver.NewVersion(before)
 	b, err2 := semver.NewVersion(after)
 	if err != nil || err2 != nil {
@@ -78,7 +78,7 @@ func newer(pinned string, all []string) Versions {
 		case v.Newest == pinned:
 			v.Newest = other.Original()
 		}
-		if !IsMajor(pinned, other.Original()) {
+		if !IsMajorChange(pinned, other.Original()) {
 			v.Compatible = other.Original()
 			return v
 		}

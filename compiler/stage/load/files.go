@@ -297,7 +297,7 @@ func checkText(tree *os.Root, e diag.EmbeddedFile) *diag.Diag {
 		d = &diag.Diag{
 			Code: diag.CodeEmbeddedFile, At: []diag.Pos{diag.PosAt(e.Name, text, at[0])},
 			Msg:  fmt.Sprintf("YAML reads the character U+%04X as a line break, and CUE does not", r),
-			Hint: "end lines with a line feed; in a text in double quotes, write the character as an escape",
+			Hint: `end lines with a line feed (LF); inside double quotes, write an escape such as \u2028`,
 		}
 	}
 	return d

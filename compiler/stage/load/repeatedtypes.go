@@ -40,10 +40,9 @@ var configTypes = sync.OnceValues(func() (map[string]string, error) {
 	return types, nil
 })
 
-// dropRepeatedTypes removes types from the files of a cluster that #Config repeats, as in
-// releases: schema.#Releases. Every cluster is unified with #Config, and CUE would check the
-// same constraints twice, which takes a fifth of the time of vet. The fields remain, because
-// expressions may refer to them.
+// dropRepeatedTypes removes the types of top-level fields that #Config already gives them, such
+// as releases: schema.#Releases. Every cluster is unified with #Config, and CUE would check the
+// same constraints twice. The fields remain, because expressions may refer to them.
 //
 // The user may add files to the schema in cue.mod/usr: then the types differ, and stay.
 func dropRepeatedTypes(in *build.Instance) error {

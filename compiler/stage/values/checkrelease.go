@@ -174,6 +174,7 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 		full = append(full, key)
 		msg, hint = requires(missing)
 		msg += " when " + key + " is set"
+		hint += ", or remove " + key
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
@@ -207,7 +208,7 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string, v
 		msg = "the chart's schema requires an item that this list does not have"
 	case *kind.UniqueItems:
 		full = append(full, strconv.Itoa(max(k.Duplicates[0], k.Duplicates[1])))
-		msg = fmt.Sprintf("this is equal to item [%d], and the chart's schema requires different items", min(k.Duplicates[0], k.Duplicates[1]))
+		msg = fmt.Sprintf("this repeats item [%d], and the chart's schema requires unique items", min(k.Duplicates[0], k.Duplicates[1]))
 		hint = "remove it"
 	case *kind.Dependency:
 		beside(k.Prop, k.Missing)
@@ -261,9 +262,8 @@ func (c *checker) find(path []string) (*fleet.Tree, []string) {
 
 // leaves returns the innermost errors. When all alternatives of an anyOf or
 // oneOf fail, it returns the errors of the one that fits best: the one that
-// fails deepest. The causes of an error about keys have no place in the values, and
-// those about an item that a list must have are each of another item: it returns
-// these errors themselves.
+// fails deepest. For propertyNames and contains, it returns the error itself: the
+// location of its causes is not that of one value.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}

@@ -11,8 +11,8 @@ import (
 )
 
 // OuterGlobals returns a function that returns the path of the global value that overrides the
-// value at a path: Helm passes the global values of a chart to its dependencies. It returns nil
-// for a value that no other one overrides.
+// value at a path: Helm passes a chart's global values to its dependencies. The function returns
+// nil if nothing overrides the value.
 func (t *Type) OuterGlobals(v *fleet.Tree) func(path []string) []string {
 	user, _ := v.Value().(map[string]any)
 	_, merged, _ := t.chart.root.with(user) // without values, nothing overrides
@@ -39,8 +39,8 @@ func (r *release) outerGlobal(user, merged map[string]any, path []string) []stri
 	return nil
 }
 
-// globals reports the global values of dependencies that those of the charts around them
-// override. Values from an outer layer are not reported: other clusters use them.
+// globals reports global values of dependencies that a parent chart overrides. It skips values
+// of outer layers, because other clusters may use them.
 func (c *checker) globals(v *fleet.Tree, user, merged map[string]any, path []string) {
 	for _, key := range v.Keys() {
 		f, below := v.Fields[key], append(slices.Clone(path), key)
@@ -55,7 +55,7 @@ func (c *checker) globals(v *fleet.Tree, user, merged map[string]any, path []str
 		}
 		msg := "has no effect: " + pathText(outer) + " overrides it"
 		if by == nil {
-			msg = "has no effect: " + pathText(outer) + " of the chart overrides it"
+			msg = "has no effect: the chart's default of " + pathText(outer) + " overrides it"
 		}
 		c.add(diag.CodeUnreadValue, below, f, msg, "set "+pathText(outer)+" instead, or remove it")
 		if by != nil && by.Pos.IsValid() {
