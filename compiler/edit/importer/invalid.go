@@ -69,7 +69,8 @@ func (m *Model) leaveOutRelease(c *Cluster, name string, field []string, d *diag
 }
 
 // forgetFiles removes the planned files, also from the copy of the fleet, but for the charts that
-// releases still have. It plans the packages of these and the files of objects again.
+// releases still have, and restores the user's files there. It plans the packages of these charts
+// and the files of objects again.
 func (w *work) forgetFiles(ctx context.Context, p *FilePlan) error {
 	used := map[string]bool{}
 	var charts []string // paths
@@ -87,7 +88,13 @@ func (w *work) forgetFiles(ctx context.Context, p *FilePlan) error {
 			continue
 		}
 		delete(w.files, name)
-		if err := os.Remove(filepath.Join(w.stage, filepath.FromSlash(name))); err != nil {
+		existing, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
+		if err == nil && w.before[name] != digest(existing) { // the user's: removeImported removed the others
+			err = w.put(name, existing)
+		} else {
+			err = os.Remove(filepath.Join(w.stage, filepath.FromSlash(name)))
+		}
+		if err != nil {
 			return err
 		}
 	}
