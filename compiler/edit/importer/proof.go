@@ -222,7 +222,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 	if changes := diff.Objects(before, after, nil); len(changes) > 0 {
 		proof.Status, proof.Reason = Different, diag.Count(len(changes), "object differs", "objects differ")
 		proof.Differences = differences(changes)
-		if r.helmName != "" && r.helmName != r.Name {
+		if r.Chart != nil && r.helmName != "" && r.helmName != r.Name {
 			proof.Reason += "; Argo CD calls this release " + r.helmName + ", and names in a cluster of a fleet are unique and have no dots"
 		} else if fields := r.Target.fields(); fields != "" {
 			proof.Reason += "; Argo CD renders the chart for " + fields + ", and fleetc for the namespace of the release and the versions of its cluster"
