@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -221,5 +222,46 @@ func TestLSPRenameRefused(t *testing.T) {
 	plain.open(filepath.Join(dir, env), lspRenameFleet[env])
 	if _, err := lspRename(plain, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), "cannot rename directories") {
 		t.Errorf("a client without rename operations: %v", err)
+	}
+}
+
+// The rename of a layer copies only files that the fleet may read, and refuses to copy too many.
+func TestLSPRenameRepository(t *testing.T) {
+	const env = "environments/dev/env.cue"
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, "fleet")
+	fleets.Write(t, dir, lspRenameFleet)
+	large := func(name string) {
+		if err := errors.Join(os.WriteFile(name, nil, 0o644), os.Truncate(name, 1<<30+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	large(filepath.Join(top, "large"))
+	fleets.Write(t, top, map[string]string{
+		".git/HEAD":                           "ref: refs/heads/main\n",
+		"shared/templates/more.yaml":          "-> ../more.txt",
+		"shared/more.txt":                     "{{ .Values.more }}\n",
+		"fleet/charts/web/templates/own.yaml": "-> ../../../../shared/templates/more.yaml",
+		"lib":                                 "-> libs/v1",
+		"libs/v1/cue.mod/module.cue":          "module: \"example.com/lib@v0\"\nlanguage: version: \"v0.9.0\"\n",
+		"libs/v1/lib.cue":                     "@extern(embed)\npackage lib\n\nlabels: _ @embed(file=data/a.json)\n",
+		"libs/v1/data":                        "-> ../../data",
+		"data/a.json":                         `{"a": "b"}`,
+		"fleet/cue.mod/module.cue":            lspRenameFleet["cue.mod/module.cue"] + "\ndeps: \"example.com/lib@v0\": v: \"v0.0.1\"\n",
+		"fleet/cue.mod/local-module.cue":      "deps: \"example.com/lib@v0\": replaceWith: \"../lib\"\n",
+		"fleet/environments/dev/lib.cue":      "package fleet\n\nimport \"example.com/lib\"\n\ncluster: labels: lib.labels\nreleases: front: defaults: dev: more: \"x\"\n",
+	})
+	c := startLSPWith(t, lspDocumentChanges, "--offline")
+	c.open(filepath.Join(dir, env), lspRenameFleet[env])
+	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err != nil {
+		t.Errorf("in a large repository: %v; faults %v", err, c.all())
+	}
+	large(filepath.Join(dir, "large"))
+	want := dir + " has more than 50000 files or 1024 MiB: rename by hand, and run fleetc vet --render"
+	if _, err := lspRename(c, filepath.Join(dir, env), lspRenameFleet[env], "defaults: dev", "staging"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("in a large fleet: %v; faults %v", err, c.all())
 	}
 }

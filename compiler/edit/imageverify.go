@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -79,35 +77,6 @@ func compileChange(ctx context.Context, c *compiler.Compiler, before *compiler.F
 		return State{Faults: e.Faults}, remove
 	}
 	return loadState(ctx, &edited, e), remove
-}
-
-// CopyFleet copies the git repository of a fleet, or the fleet if it is in none, into a
-// temporary directory, with edits. It returns this directory and that of the fleet in it.
-func CopyFleet(ctx context.Context, root string, edits load.Edits) (dir, copied string, err error) {
-	if dir, err = os.MkdirTemp("", "fleetc-update-"); err != nil {
-		return dir, "", diag.NoTempFile(err)
-	}
-	from := root
-	if top, ok := git.FindTop(root); ok {
-		from = top
-		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil { // marks the top, as before
-			return dir, "", err
-		}
-	}
-	below, err := filepath.Rel(from, root)
-	if err == nil {
-		err = CopyFiles(ctx, from, dir)
-	}
-	if err != nil {
-		return dir, "", err
-	}
-	copied = filepath.Join(dir, below)
-	for name, text := range edits {
-		if err := WriteFile(copied, name, text); err != nil {
-			return dir, "", err
-		}
-	}
-	return dir, copied, nil
 }
 
 // A check compares the objects of one cluster.

@@ -118,6 +118,9 @@ func (r *renamer) verifyLayer(ctx context.Context, before *compiler.Fleet, unsav
 	if err == nil {
 		err = os.Rename(filepath.Join(copied, filepath.FromSlash(r.dir)), filepath.Join(copied, filepath.FromSlash(target)))
 	}
+	if all := diag.All(err); len(all) > 0 && all[0].Code == diag.CodeImportFile {
+		return refuse("%s: rename by hand, and run fleetc vet --render", all[0].Msg)
+	}
 	if err != nil {
 		return err
 	}

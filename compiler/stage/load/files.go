@@ -79,6 +79,14 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 // that replace modules.
 func moduleFiles(root string) []string {
 	out := []string{moduleFile, localModule}
+	for _, dir := range ReplacingDirs(root) {
+		out = append(out, path.Join(dir, moduleFile))
+	}
+	return out
+}
+
+// ReplacingDirs returns the directories that replace modules, relative to the fleet's root.
+func ReplacingDirs(root string) (out []string) {
 	modules, _ := replacedModules(root) // checkReplaced reports the fault
 	for _, replaced := range modules {
 		for _, with := range replaced {
@@ -87,7 +95,7 @@ func moduleFiles(root string) []string {
 				with, _ = filepath.Rel(root, with)
 			}
 			if with != "" {
-				out = append(out, path.Join(filepath.ToSlash(with), moduleFile))
+				out = append(out, filepath.ToSlash(with))
 			}
 		}
 	}
