@@ -154,15 +154,23 @@ func (r *factReader) facts(file *ast.File) *fileFacts {
 
 // checkLink returns an error for a file of the fleet that is a link out of it or into a .git
 // directory, because CUE follows links. A directory of the repository may replace a module: its
-// links may lead to other files of the repository. Other modules have no links.
+// links, also those above the file, may lead to other files of the repository. Other modules have
+// no links.
 func checkLink(root, name string) error {
 	rel, err := filepath.Rel(root, name)
 	if err == nil && !filepath.IsLocal(rel) {
-		if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return nil
+		info, serr := os.Lstat(name)
+		dir, derr := filepath.EvalSymlinks(filepath.Dir(name))
+		if serr != nil || derr != nil {
+			return nil //nolint:nilerr // CUE reports it
 		}
 		root = git.Top(root)
-		rel, err = filepath.Rel(root, name)
+		written, _ := filepath.Rel(root, name)
+		isLink := info.Mode()&fs.ModeSymlink != 0 || filepath.IsLocal(written)
+		rel, err = filepath.Rel(root, filepath.Join(dir, filepath.Base(name)))
+		if !isLink && !filepath.IsLocal(rel) {
+			return nil
+		}
 	}
 	if err != nil {
 		return err
