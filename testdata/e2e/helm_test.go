@@ -303,7 +303,7 @@ func TestHelmSwitch(t *testing.T) {
 	}
 	first := uids()
 	p.edit("environments/app.cue", `delivery:  "manifests"`, `delivery:  "helm"`)
-	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: fleetc has applied its objects so far", "0 pruned")
+	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: Helm takes over its objects from fleetc", "0 pruned")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	if got := p.helmHistory("one"); got != "deployed" || uids() != first {
 		t.Errorf("delivered by Helm, the release is %s, and its objects are %s, before %s", got, uids(), first)

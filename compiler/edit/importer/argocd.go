@@ -256,7 +256,7 @@ func (r *argoReader) add(a *app, c *Cluster) error {
 	}
 	key := c.ID + " " + cmp.Or(textAt(a.content, "metadata", "namespace"), "argocd") + "/" + a.name()
 	if at, ok := r.added[key]; ok && isTaken {
-		d := r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+a.name(), "rename one of them")
+		d := r.fault(diag.CodeImportCluster, a, []string{"metadata", "name"}, "the cluster "+c.ID+" has two Applications "+a.name()+" in one namespace", "rename one of them")
 		d.At = append(d.At, at)
 		return d
 	}

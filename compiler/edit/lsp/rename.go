@@ -232,13 +232,13 @@ func (r *renamer) verify(ctx context.Context) error {
 	case err == nil && r.isRenamed(before, after):
 		return r.verifyContent(before, after)
 	case len(r.computed) > 0:
-		return refuse("%s: an expression computes the name of a %s here: write the name first, or rename by hand", r.computed[0], r.kind)
+		return refuse("%s: an expression computes the name of a %s here: write the name as a literal first, or rename by hand", r.computed[0], r.kind)
 	case len(r.patterns) > 0:
 		return r.refusePattern(r.patterns[0])
 	case err != nil:
 		return refuse("the fleet would have a fault: %s", diag.All(err)[0].Error())
 	}
-	return refuse("an expression computes the name %s: write the name first, or rename by hand", r.before)
+	return refuse("an expression computes the name %s: write the name as a literal first, or rename by hand", r.before)
 }
 
 // addTo adds the texts of the renamed fleet to edits.
@@ -258,7 +258,7 @@ func (r *renamer) verifyContent(before, after *compiler.Fleet) error {
 		return r.refusePattern(at)
 	}
 	if path, at := r.changedValue(before.Clusters, after.Clusters); path != "" {
-		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name first, or rename by hand", at, path, r.before)
+		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name as a literal first, or rename by hand", at, path, r.before)
 	}
 	return nil
 }

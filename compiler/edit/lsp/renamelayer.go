@@ -96,7 +96,7 @@ func (r *renamer) scanLayer() error {
 		return refuse(".sops.yaml names %s: change its rules by hand, and rename the directory", r.dir)
 	}
 	if len(r.computed) > 0 {
-		return refuse("%s: an expression computes the name of a layer or a cluster here: write the name first, or rename by hand", r.computed[0])
+		return refuse("%s: an expression computes the name of a layer or a cluster here: write the name as a literal first, or rename by hand", r.computed[0])
 	}
 	if len(r.ambiguous) > 0 {
 		return refuse("%s: this refers to each layer called %s: rename by hand", r.ambiguous[0], r.before)
@@ -141,13 +141,13 @@ func (r *renamer) verifyLayer(ctx context.Context, before *compiler.Fleet, unsav
 	if !slices.EqualFunc(clusters, after.Clusters, func(b, a *fleet.Cluster) bool {
 		return renamedID(b) == a.ID && slices.Equal(r.namesOf(b, "", ""), r.namesOf(a, "", ""))
 	}) {
-		return refuse("the rename would change the clusters or their releases: an expression computes the name %s: write the name first, or rename by hand", r.before)
+		return refuse("the rename would change the clusters or their releases: an expression computes the name %s: write the name as a literal first, or rename by hand", r.before)
 	}
 	if field, at := r.changedValue(clusters, after.Clusters); field != "" {
 		if rest, ok := strings.CutPrefix(at.File, target+"/"); ok {
 			at.File = r.dir + "/" + rest
 		}
-		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name first, or rename by hand", at, field, r.before)
+		return refuse("%s: the rename would change %s: an expression computes the name %s: write the name as a literal first, or rename by hand", at, field, r.before)
 	}
 	return nil
 }
