@@ -129,7 +129,7 @@ func (d Decision) change(r *WaveRecord, o RolloutOptions, by, digest string, clu
 		o.mark(&r.Approval, by, digest, d.Reason)
 	case "pause":
 		o.mark(&r.Pause, by, "", d.Reason)
-		r.Clusters = clusters
+		r.Clusters = diag.Distinct(slices.Concat(r.Clusters, clusters)) // some may be in other waves by now
 	case "resume":
 		r.Pause, r.Abort, r.Clusters = nil, nil, nil
 	case "abort":

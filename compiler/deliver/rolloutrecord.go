@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -137,6 +138,11 @@ func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bo
 		if s.Err != nil {
 			return false, s.Err
 		}
+		if d.Command == "resume" && p.wave == w.Name {
+			if err := r.keepPaused(ctx, s.Live, w); err != nil {
+				return false, err
+			}
+		}
 		differs, err := changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, p.wave, func(record *WaveRecord) {
 			others := without(record.Clusters, w.ids())
 			if p.wave != w.Name && (len(others) > 0 || slices.Contains(r.order.WaveNames(), p.wave)) {
@@ -151,6 +157,35 @@ func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bo
 		isChanged = isChanged || differs
 	}
 	return isChanged, nil
+}
+
+// keepPaused copies the pause of a wave that is resumed, as a cluster has it, to the other waves
+// whose clusters it names.
+func (r *Rollout) keepPaused(ctx context.Context, c *cluster.Cluster, resumed *Wave) error {
+	o, err := waveRecords(ctx, c, r.RolloutState.Fleet)
+	if err != nil {
+		return err
+	}
+	old, err := decodeWaveRecord(o, resumed.Name)
+	if err != nil {
+		return err
+	}
+	for _, w := range r.Waves {
+		paused := diag.Filter(w.ids(), func(id string) bool { return slices.Contains(old.Clusters, id) })
+		if w == resumed || old.Pause == nil || len(paused) == 0 {
+			continue
+		}
+		s := r.servers.Of(w.Clusters[0].ID)
+		if s.Err != nil {
+			return s.Err
+		}
+		if _, err := changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, w.Name, func(record *WaveRecord) {
+			record.Pause, record.Clusters = cmp.Or(record.Pause, old.Pause), diag.Distinct(slices.Concat(record.Clusters, paused))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // waveRecords returns the object with the records of a fleet's waves; nil without one.

@@ -59,6 +59,31 @@ func TestRolloutPauseStays(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/two: applied`)
 }
 
+// The pause of a wave that is split holds for the other part, also if one part keeps the name, and
+// for a wave that gets another name together with its clusters.
+func TestRolloutPauseParts(t *testing.T) {
+	p := newTwoWaves(t)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.edit("environments/rollout.cue", `{name: "left", clusters: ids: ["dev/one"]}, {name: "right", others: true}`, `{name: "all", others: true}`)
+	p.fleetc("rollout", "pause", "--reason", "incident 42").ok(p)
+	p.edit("environments/rollout.cue", `{name: "all", others: true}`, `{name: "all", clusters: ids: ["dev/one"]}, {name: "second", others: true}`)
+	p.fleetc("rollout", "pause", "all", "--reason", "incident 43").ok(p)
+	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave all is waiting: it is paused by .*: incident 43$`, `^wave second is waiting: .*it is paused by `)
+	p.fleetc("rollout", "resume", "all").ok(p).says(p, `^resumed wave all$`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `^dev/one: applied`, `^wave second waits \(dev/two\): it is paused by `)
+	p.fleetc("rollout", "resume", "second").ok(p).says(p, `^resumed wave second$`)
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/two: applied`)
+
+	// A resume of all waves leaves none paused.
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "blue"`)
+	p.edit("environments/rollout.cue", `{name: "all", clusters: ids: ["dev/one"]}, {name: "second", others: true}`, `{name: "all", others: true}`)
+	p.fleetc("rollout", "pause").ok(p)
+	p.edit("environments/rollout.cue", `{name: "all", others: true}`, `{name: "second", clusters: ids: ["dev/two"]}, {name: "all", others: true}`)
+	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave second is waiting: it is paused by `, `^wave all is waiting: .*it is paused by `)
+	p.fleetc("rollout", "resume").ok(p).says(p, `^resumed all waves$`)
+	p.fleetc("rollout", "status").exits(p, 1).lacks(p, "paused")
+}
+
 // apply restores an object that is missing in a cluster with its bundle, but not while the
 // cluster is frozen.
 func TestRolloutRestores(t *testing.T) {
