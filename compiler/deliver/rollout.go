@@ -44,6 +44,7 @@ type Rollout struct {
 	Fleet    *compiler.Fleet
 	Statuses map[string]*Status // by cluster ID
 
+	ids      []string                         // of all clusters of the fleet; none with --no-rollout
 	records  map[string]map[string]WaveRecord // by cluster ID and wave
 	selected map[string]bool                  // by cluster ID
 	options  ApplyOptions
@@ -148,6 +149,7 @@ func (r *Rollout) load(ctx context.Context, c *compiler.Compiler, e compiler.Eva
 				return nil, err // of clusters that may be in an earlier wave
 			}
 		}
+		r.ids = fleet.IDs(whole.All().Clusters)
 		for _, clusters := range r.order.Clusters(whole.All().Clusters)[:last+1] {
 			ids = append(ids, fleet.IDs(clusters)...)
 		}

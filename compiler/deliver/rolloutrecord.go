@@ -91,9 +91,10 @@ func (r *Rollout) recordPlaces(w *Wave) []recordPlace {
 		for _, c := range other.Clusters {
 			for _, name := range slices.Sorted(maps.Keys(r.records[c.ID])) {
 				paused := r.records[c.ID][name].Clusters
-				// A record with a name that no wave has is from before the wave was renamed.
-				isOwn := name == w.Name || other == w && len(paused) == 0 && !slices.Contains(r.order.WaveNames(), name) ||
-					slices.ContainsFunc(w.ids(), func(id string) bool { return slices.Contains(paused, id) })
+				// A record with a name that no wave has is from before the wave was renamed, as are IDs
+				// that no cluster has.
+				isOwn := name == w.Name || len(common(w.ids(), paused)) > 0 ||
+					other == w && len(common(r.ids, paused)) == 0 && !slices.Contains(r.order.WaveNames(), name)
 				if p := (recordPlace{c.ID, name}); isOwn && p != out[0] {
 					out = append(out, p)
 				}
@@ -144,7 +145,7 @@ func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bo
 			}
 		}
 		differs, err := changeWaveRecord(ctx, s.Live, r.RolloutState.Fleet, p.wave, func(record *WaveRecord) {
-			others := without(record.Clusters, w.ids())
+			others := without(common(record.Clusters, r.ids), w.ids())
 			if p.wave != w.Name && (len(others) > 0 || slices.Contains(r.order.WaveNames(), p.wave)) {
 				record.Clusters = others
 				return
@@ -171,7 +172,7 @@ func (r *Rollout) keepPaused(ctx context.Context, c *cluster.Cluster, resumed *W
 		return err
 	}
 	for _, w := range r.Waves {
-		paused := diag.Filter(w.ids(), func(id string) bool { return slices.Contains(old.Clusters, id) })
+		paused := common(w.ids(), old.Clusters)
 		if w == resumed || old.Pause == nil || len(paused) == 0 {
 			continue
 		}

@@ -115,6 +115,11 @@ func without(ids, others []string) []string {
 	return diag.Filter(ids, func(id string) bool { return !slices.Contains(others, id) })
 }
 
+// common returns the IDs that are among the others.
+func common(ids, others []string) []string {
+	return diag.Filter(ids, func(id string) bool { return slices.Contains(others, id) })
+}
+
 // Encode returns the text of the file.
 func (r *WaveRecords) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,6 +84,20 @@ func TestRolloutPauseParts(t *testing.T) {
 	p.fleetc("rollout", "status").exits(p, 1).says(p, `^wave second is waiting: it is paused by `, `^wave all is waiting: .*it is paused by `)
 	p.fleetc("rollout", "resume").ok(p).says(p, `^resumed all waves$`)
 	p.fleetc("rollout", "status").exits(p, 1).lacks(p, "paused")
+
+	// The pause of a wave holds after it and its layer are renamed.
+	p.fleetc("rollout", "pause", "second").ok(p)
+	p.edit("environments/rollout.cue", `{name: "second", clusters: ids: ["dev/two"]}`, `{name: "test", clusters: ids: ["test/two"]}`)
+	if err := os.Mkdir(filepath.Join(p.dir, "environments/test"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(p.dir, "environments/dev/two"), filepath.Join(p.dir, "environments/test/two")); err != nil {
+		t.Fatal(err)
+	}
+	p.kubectl("two", "-n", "fleetc-system", "delete", "secret", "inventory.example.com.infra")
+	p.fleetc("apply", "--yes", "test/two").exits(p, 1).says(p, `^wave test waits \(test/two\): it is paused by `)
+	p.fleetc("rollout", "resume", "test").ok(p).says(p, `^resumed wave test$`)
+	p.fleetc("apply", "--yes").ok(p).says(p, `^test/two: applied`, `^dev/one: applied`)
 }
 
 // apply restores an object that is missing in a cluster with its bundle, but not while the
