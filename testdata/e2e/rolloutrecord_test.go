@@ -168,5 +168,9 @@ rollout: schema.#Rollout & {waves: [{name: "all", others: true, approve: "ask an
 	hook("evil-{{ randAlphaNum 5 | lower }}")
 	p.fleetc("apply", "--yes").exits(p, 1).says(p, `it needs an approval`)
 	hook("good-{{ randAlphaNum 5 | lower }}")
+	p.edit("environments/app.cue", `chart: path:`, `patches: evil: {target: names: ["good-*"], merge: spec: backoffLimit: 9}
+	chart: path:`)
+	p.fleetc("apply", "--yes").exits(p, 1).says(p, `it needs an approval`)
+	approve()
 	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: applied`)
 }

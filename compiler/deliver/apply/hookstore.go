@@ -74,7 +74,7 @@ func OnlyDeletionHooks(b *fleet.Bundle) *fleet.Bundle {
 }
 
 // DeletionHooksDigest identifies the deletion hooks that the digest of the bundle does not cover;
-// it is empty without any. For nondeterministic hooks, it covers the chart and the values.
+// it is empty without any. For nondeterministic hooks, it covers the inputs of the release.
 func DeletionHooksDigest(b *fleet.Bundle) string {
 	sum, isEmpty := sha256.New(), true
 	add := func(parts ...any) {
@@ -85,7 +85,11 @@ func DeletionHooksDigest(b *fleet.Bundle) string {
 	for _, r := range b.Cluster.Releases {
 		own := diag.Filter(hooks[r.Name], func(o fleet.Object) bool { return o.Unapplied && r.Delivery != fleet.ByHelm })
 		if slices.ContainsFunc(own, isNondeterministic) {
-			add(r.Name, diag.Filter(b.Charts, func(p fleet.Pin) bool { return p.Release == r.Name }), r.Values.Value())
+			add(r.Name, r.Namespace, diag.Filter(b.Charts, func(p fleet.Pin) bool { return p.Release == r.Name }), r.Values.Value(), b.Cluster.KubeVersion, b.Cluster.APIs)
+			for _, p := range r.Patches {
+				p.Pos, p.Texts, p.Written = diag.Pos{}, nil, nil // positions in files
+				add(p)
+			}
 			continue
 		}
 		for _, o := range own {
