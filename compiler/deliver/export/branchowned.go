@@ -68,11 +68,15 @@ func (a *attempt) isMerged(ctx context.Context) (bool, error) {
 	}
 	commits, err := a.run(ctx, "rev-list", a.base)
 	oldest := diag.Filter(strings.Fields(commits), func(id string) bool { return strings.Contains(boundary, id) })
-	if err != nil || len(oldest) == 0 {
+	if err != nil {
 		return false, a.fault(err)
 	}
-	texts, err := a.git().Run(ctx, strings.NewReader(strings.Join(oldest, "\n")+"\n"), maxPrinted, "cat-file", "--batch")
-	return strings.Contains(string(texts), "\nparent "+a.tip+"\n"), a.fault(err)
+	for _, id := range oldest {
+		if _, parents, err := a.isOwn(ctx, id, ""); err != nil || slices.Contains(parents, a.tip) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // fetchSince fetches the commits of the base that are not older than a commit of the branch. It

@@ -33,6 +33,14 @@ func TestOwned(t *testing.T) {
 		t.Errorf("the commit of others was replaced by %s", got)
 	}
 
+	// A commit whose message looks like the header of a merge does not merge it.
+	t.Setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z") // older than the branch, so that the shallow copy ends after it
+	s.commit(t, "main", map[string]string{"b": "3\n"})
+	t.Setenv("GIT_COMMITTER_DATE", "")
+	quoting := s.git(t, "-C", s.bare, "commit-tree", "-p", "main", "-m", "revert\n\ntree 1\nparent "+theirs+"\nauthor a", "main^{tree}")
+	s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", strings.TrimSpace(quoting))
+	s.mustPush(t, update("4\n"), BranchForeign)
+
 	// After its merge, the branch is free.
 	merge := s.git(t, "-C", s.bare, "commit-tree", "-p", "main", "-p", theirs, "-m", "merge", theirs+"^{tree}")
 	s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", strings.TrimSpace(merge))
