@@ -118,7 +118,7 @@ func (r Repo) Run(ctx context.Context, in io.Reader, limit int, args ...string) 
 // git itself failed.
 func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Reader) error, args ...string) error {
 	settings := []string{"--no-replace-objects", "--no-optional-locks"}
-	for _, s := range append([]string{"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "protocol.ext.allow=never"}, r.Settings...) {
+	for _, s := range append([]string{"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "protocol.ext.allow=never", "safe.bareRepository=explicit"}, r.Settings...) {
 		settings = append(settings, "-c", s)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -150,13 +150,10 @@ func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Rea
 	case err != nil && ctx.Err() != nil && readErr == nil:
 		return ctx.Err()
 	case err != nil:
-		return &Error{userinfo.ReplaceAllString(stderr.String(), "://"), fmt.Errorf("git %s: %w", args[0], err)}
+		return &Error{diag.WithoutUserinfo(stderr.String()), fmt.Errorf("git %s: %w", args[0], err)}
 	}
 	return readErr
 }
-
-// userinfo matches user and password of a URL.
-var userinfo = regexp.MustCompile(`://[^/\s]*@`)
 
 // environment returns the environment for git: that of the user, without
 // variables that select another repository, without prompts, and with messages in

@@ -315,7 +315,7 @@ func TestFaults(t *testing.T) {
 		want     []string
 	}{
 		"no repository":     {alone, "main", []string{"not in a git repository", "main", "run git init"}},
-		"bare":              {filepath.Join(repo, "bare.git"), "main", []string{"not in a git repository"}},
+		"bare":              {filepath.Join(repo, "bare.git"), "main", []string{"a git repository without a working tree", "in a checkout"}},
 		"no commits":        {unborn, "HEAD", []string{"the repository has no commits: cannot read HEAD", "then git commit"}},
 		"no branch":         {dir, "mian", []string{"the repository has no commit mian", "did you mean main?"}},
 		"no branch, deep":   {dir, "release/eu1", []string{"did you mean release/eu?"}},

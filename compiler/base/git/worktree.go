@@ -74,8 +74,15 @@ func (c *commit) noRepository(err error) error {
 	if err == nil || strings.Contains(failed.Text, "not a git repository") {
 		return &diag.Diag{
 			Code: diag.CodeNoCommit,
-			Msg:  "the fleet is not in a git repository: cannot read " + c.ref + "", Cause: err,
+			Msg:  "the fleet is not in a git repository: cannot read " + c.ref, Cause: err,
 			Hint: "run git init, and commit the fleet",
+		}
+	}
+	if strings.Contains(failed.Text, "cannot use bare repository") {
+		return &diag.Diag{
+			Code: diag.CodeNoCommit,
+			Msg:  "the files HEAD, config, objects and refs in the fleet's directory are a git repository without a working tree: cannot read " + c.ref, Cause: err,
+			Hint: "remove them, or run fleetc in a checkout of this repository",
 		}
 	}
 	return &diag.Diag{Code: diag.CodeGit, Msg: "git: " + failed.Error(), Hint: failed.Hint("run git status in the fleet's directory, and correct what it reports"), Cause: err}
