@@ -2,6 +2,7 @@ package diag
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,12 @@ func Visible(s string, most int) string {
 // Line returns text of another program or of a user as one printable line of at most most
 // bytes for a message: line breaks and tabs are spaces.
 func Line(s string, most int) string { return Visible(strings.Join(strings.Fields(s), " "), most) }
+
+// WithoutUserinfo returns a text without the users and passwords of URLs in it.
+func WithoutUserinfo(text string) string { return userinfo.ReplaceAllString(text, "://") }
+
+// userinfo matches user and password of a URL.
+var userinfo = regexp.MustCompile(`://[^/\s]*@`)
 
 // Start returns the first bytes of a text, and dots for the rest.
 func Start(text string, most int) string {

@@ -85,7 +85,7 @@ func ReasonOf(err error) Reason {
 func (c *Cluster) visible(s string) string { return visible(c.Hidden(s)) }
 
 // visible returns a text on one line.
-func visible(s string) string { return diag.Line(s, diag.MaxText) }
+func visible(s string) string { return diag.Line(diag.WithoutUserinfo(s), diag.MaxText) }
 func quote(s string) string   { return `"` + visible(s) + `"` }
 
 // apiError returns an error response about an object as an [Error], and other
