@@ -102,7 +102,7 @@ func (r *BranchRollout) whyHeld(chosen map[string]bool) string {
 		switch abort := w.Record.Abort; {
 		case w.Record.Pause != nil:
 			return "wave " + w.Name + " is paused"
-		case abort != nil && w.isFor(abort):
+		case abort != nil && w.isForDigest(abort):
 			return "the change is aborted in wave " + w.Name
 		}
 	}

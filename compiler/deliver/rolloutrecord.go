@@ -26,7 +26,7 @@ type WaveRecord struct {
 	Pause    *WaveMark `json:"pause,omitempty"`
 	Abort    *WaveMark `json:"abort,omitempty"`
 	Cluster  string    `json:"cluster,omitempty"`  // in a branch: the first cluster of the wave at the last decision
-	Clusters []string  `json:"clusters,omitempty"` // those that were paused: each wave with one of them is
+	Clusters []string  `json:"clusters,omitempty"` // IDs of the paused clusters: each wave with one of them is paused
 }
 
 // WaveMark is one decision.
@@ -83,8 +83,8 @@ func (r *Rollout) readRecordsIn(ctx context.Context, id string) (store func()) {
 // wave changed, in another cluster or with another name.
 type recordPlace struct{ cluster, wave string }
 
-// recordPlaces returns the places with records of a wave, that for new decisions first. The record of
-// another wave is one of them if it pauses a cluster of this wave.
+// recordPlaces returns the places with records of a wave. New decisions are stored in the first one.
+// The record of another wave counts if it pauses a cluster of this wave.
 func (r *Rollout) recordPlaces(w *Wave) []recordPlace {
 	out := []recordPlace{{w.Clusters[0].ID, w.Name}}
 	for _, other := range r.Waves {
@@ -112,8 +112,8 @@ func (r *Rollout) recordOf(w *Wave) (out WaveRecord) {
 	}
 	add := func(to **WaveMark, m *WaveMark) {
 		switch {
-		case m == nil || *to != nil && w.isFor(*to) && !w.isFor(m):
-		case *to == nil || w.isFor(m) && !w.isFor(*to) || m.Time.After((*to).Time):
+		case m == nil || *to != nil && w.isForDigest(*to) && !w.isForDigest(m):
+		case *to == nil || w.isForDigest(m) && !w.isForDigest(*to) || m.Time.After((*to).Time):
 			*to = m
 		}
 	}
@@ -129,7 +129,7 @@ func (r *Rollout) recordOf(w *Wave) (out WaveRecord) {
 }
 
 // decide records a decision for a wave in its first cluster, and reports whether it changes the
-// record. A resume changes all records of the wave, and no pause of clusters in other waves.
+// record. A resume changes all records of the wave, and clusters of other waves stay paused.
 func (r *Rollout) decide(ctx context.Context, d Decision, w *Wave) (isChanged bool, err error) {
 	for i, p := range r.recordPlaces(w) {
 		if old := r.records[p.cluster][p.wave]; i > 0 && (d.Command != "resume" || old.Pause == nil && old.Abort == nil) {

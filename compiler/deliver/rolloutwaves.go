@@ -81,9 +81,9 @@ func (w *Wave) Digest() string {
 	return w.digest(func(c *WaveCluster) string { return strings.TrimSuffix(c.Target+" "+c.Hooks, " ") })
 }
 
-// isFor reports whether an abort is for the present bundles. Older versions of fleetc recorded a
-// digest without hooks.
-func (w *Wave) isFor(m *WaveMark) bool {
+// isForDigest reports whether a mark is for the present digest of the wave, or for that without
+// deletion hooks, which older versions of fleetc recorded.
+func (w *Wave) isForDigest(m *WaveMark) bool {
 	return m.Bundle == w.Digest() || m.Bundle == w.digest(func(c *WaveCluster) string { return c.Target })
 }
 
@@ -249,7 +249,7 @@ func (w *Wave) stops() []Wait {
 	if m := w.Record.Pause; m != nil {
 		out = append(out, Wait{Reason: ForResume, Text: "it is " + m.Text("paused")})
 	}
-	if m := w.Record.Abort; m != nil && w.isFor(m) {
+	if m := w.Record.Abort; m != nil && w.isForDigest(m) {
 		out = append(out, Wait{Reason: ForChange, Text: "this change is " + m.Text("aborted")})
 	}
 	return out

@@ -28,9 +28,8 @@ func (a *attempt) depth() int {
 	return max(a.Depth, 1)
 }
 
-// ownership returns the state of a branch that is not replaced, because it is not merged:
-// Foreign if others changed it, and Unchanged if its commit makes the changes of the update. It
-// is empty otherwise.
+// ownership returns Foreign if others changed the branch, Unchanged if its commit makes the changes
+// of the update, and "" if the branch may be replaced, as when it is merged.
 func (a *attempt) ownership(ctx context.Context) (BranchState, error) {
 	if !a.own {
 		if merged, err := a.isMerged(ctx); err != nil || merged {
@@ -61,7 +60,7 @@ func (a *attempt) isMerged(ctx context.Context) (bool, error) {
 	if missing, err := a.run(ctx, "rev-list", "--max-count=1", a.tip, "^"+a.base); err != nil || missing == "" {
 		return err == nil, a.fault(err)
 	}
-	// A commit at the boundary, such as a merge with an older parent, seems to have no parents.
+	// git hides the parents of the oldest commits of a shallow copy. The commits name them.
 	boundary, err := a.boundary()
 	if err != nil {
 		return false, err
