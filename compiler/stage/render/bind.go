@@ -38,6 +38,7 @@ func (e *engine) bind() template.FuncMap {
 	if e.source.reads != nil {
 		e.source.reads.observe(out)
 	}
+	maps.Copy(out, e.compareFuncs()) // these read only scalars
 	if e.source.trace != nil {
 		e.source.trace.observe(out)
 	}
