@@ -2,6 +2,7 @@ package values
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -152,7 +153,12 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 				"use another version of the chart")
 			return
 		}
-		if invalid, ok := validator.Validate(values).(*jsonschema.ValidationError); ok {
+		err = validate(validator, values)
+		if errors.Is(err, errUnsupported) {
+			c.add(diag.CodeSchemaDocument, at, nil, fmt.Sprintf("the schema of chart %s cannot be checked: %v", n.name, err), fleet.SchemaHint)
+			return
+		}
+		if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 			for _, leaf := range withoutRepeatedKeys(leaves(invalid)) {
 				c.refused(leaf, n, at, validator)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -36,9 +37,18 @@ var dialects = []struct{ contains, url string }{
 // parseSchema parses a values.schema.json, which is at the given path in the
 // documents. References to missing documents allow everything. Without
 // documents, the schema must be self-contained.
-func parseSchema(data []byte, documents *documents, path string) (*schema, error) {
+func parseSchema(data []byte, documents *documents, path string) (parsed *schema, err error) {
+	// A schema is input: a panic of the library is a fault of the schema.
+	defer func() {
+		if p := recover(); p != nil {
+			parsed, err = nil, errUnsupported
+		}
+	}()
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err == nil {
+		err = checkDocument(doc, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +84,37 @@ func parseSchema(data []byte, documents *documents, path string) (*schema, error
 	checkNames(compiled)
 	s.validator = func() (*jsonschema.Schema, error) { return compiled, nil }
 	return s, nil
+}
+
+// errUnsupported is the error of a schema for which the library panics.
+var errUnsupported = errors.New("it has a part that the schema library does not support")
+
+// checkDocument returns an error if the schema library cannot compile a document that contains v, or
+// takes too long. Its running time is quadratic in the depth.
+func checkDocument(v any, depth int) error {
+	const maxDepth = 500
+	if depth > maxDepth {
+		return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+	}
+	switch v := v.(type) {
+	case json.Number:
+		if _, ok := new(big.Rat).SetString(v.String()); !ok {
+			return fmt.Errorf("the exponent of the number %s is too large", v)
+		}
+	case []any:
+		for _, e := range v {
+			if err := checkDocument(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if err := checkDocument(v[k], depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // plain returns the error without the library's context lines. sources are those of

@@ -62,6 +62,8 @@ func TestNoSchema(t *testing.T) {
 		`{"properties":{"a":{"$ref":"#/no"}}}`: "no",
 		`{"pattern":"("}`:                      "pattern",
 		`[]`:                                   "",
+		`{"multipleOf":1e-90000000}`:           "the exponent of the number 1e-90000000 is too large",
+		strings.Repeat(`{"items":`, 9000) + "{}" + strings.Repeat("}", 9000): "nested more than 500 levels deep",
 	} {
 		ch := fleetChart(map[string]string{"values.schema.json": schema})
 		_, err := Derive(ch)

@@ -30,6 +30,16 @@ func tooMuchWork(s *jsonschema.Schema, values any) bool {
 	return w.count(s, values, "") > maxWork
 }
 
+// validate returns the error of the values, or errUnsupported when the library panics.
+func validate(s *jsonschema.Schema, values any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errUnsupported
+		}
+	}()
+	return s.Validate(values)
+}
+
 // count returns the number of schemas applied for a schema at a value. Above
 // maxWork, the result is inexact but still above maxWork.
 func (w schemaWork) count(s *jsonschema.Schema, v any, path string) int {

@@ -1,6 +1,8 @@
 package values
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,5 +52,16 @@ func TestSchemaWork(t *testing.T) {
 		if got := tooMuchWork(validator, test.values); got != test.want {
 			t.Errorf("%s: got %v", name, got)
 		}
+	}
+}
+
+// TestSchemaPanic checks that a panic of the schema library is an error.
+func TestSchemaPanic(t *testing.T) {
+	s, err := parseSchema([]byte(`{"properties":{"n":{"minimum":1}}}`), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(compiled(t, s), map[string]any{"n": json.Number("1e-90000000")}); !errors.Is(err, errUnsupported) {
+		t.Error(err)
 	}
 }
