@@ -277,6 +277,23 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// TestDeepYAML has deep values in files that kustomize parses.
+func TestDeepYAML(t *testing.T) {
+	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: " + strings.Repeat("{a: ", 9000) + "1" + strings.Repeat("}", 9000) + "\n"
+	half := "a: &a " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "\nb: " + strings.Repeat("[", 600) + "*a" + strings.Repeat("]", 600) + "\n"
+	for name, archive := range map[string]string{
+		"resource": "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\n" + object,
+		"aliases":  "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\n" + half,
+		"patch":    "-- app/kustomization.yaml --\nresources: [r.yaml]\npatches: [{path: x.yaml}]\n-- app/x.yaml --\n" + object,
+		"inline":   "-- app/kustomization.yaml --\nresources: [r.yaml]\npatchesStrategicMerge:\n- |\n" + indent(object, "  "),
+	} {
+		_, _, err := BuildKustomization(t.Context(), unpack(t, []byte(archive+"-- app/r.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n")), "app", release(), KustomizeInputs{})
+		if got := faults(t, err); !strings.Contains(got, "values are nested more than 1000 levels deep") {
+			t.Errorf("%s:\n%.500s", name, got)
+		}
+	}
+}
+
 // TestBillionLaughs has aliases in every file that kustomize parses.
 func TestBillionLaughs(t *testing.T) {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + laughs(9)

@@ -238,7 +238,8 @@ func follow(n *yaml.Node) *yaml.Node {
 var yamlLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
 
 // yaml checks a file of YAML documents: they must be valid, have no duplicate
-// keys and stay small with expanded aliases.
+// keys, stay small with expanded aliases and not nest too deep: kustomize's running time is
+// quadratic in the depth.
 func (b *build) yaml(name string, data []byte) bool {
 	if !smallExpanded(data) {
 		b.fault(diag.Pos{File: name}, "aliases that expand to more than "+strconv.Itoa(fleet.MaxExpandedYAML>>20)+" MiB of it", "write out the parts that the aliases repeat")
@@ -246,10 +247,14 @@ func (b *build) yaml(name string, data []byte) bool {
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
 	for {
-		var v any
-		err := decoder.Decode(&v)
+		var doc yaml.Node
+		err := decoder.Decode(&doc)
 		if errors.Is(err, io.EOF) {
 			return true
+		}
+		if err == nil {
+			var v any
+			err = doc.Decode(&v)
 		}
 		if err != nil {
 			pos := diag.Pos{File: name}
@@ -261,5 +266,33 @@ func (b *build) yaml(name string, data []byte) bool {
 			b.fault(pos, "YAML that does not parse: "+text, "correct the YAML here, for example its indentation or quotes")
 			return false
 		}
+		if n := tooDeep(&doc, 0, IsKustomization(name)); n != nil {
+			b.fault(diag.Pos{File: name, Line: n.Line}, "values are nested more than "+strconv.Itoa(maxManifestDepth)+" levels deep", "nest the values less deep")
+			return false
+		}
 	}
+}
+
+// tooDeep returns the first node that is nested more than maxManifestDepth levels deep, or nil. With
+// texts, it returns strings of YAML that contain such a node too, for example patches.
+func tooDeep(n *yaml.Node, depth int, texts bool) *yaml.Node {
+	if depth > maxManifestDepth {
+		return n
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if texts && n.Kind == yaml.ScalarNode && len(n.Value) > maxManifestDepth {
+		for doc, err := range fleet.YAMLDocuments([]byte(n.Value)) {
+			if err == nil && tooDeep(doc, 0, false) != nil {
+				return n
+			}
+		}
+	}
+	for _, c := range n.Content {
+		if deep := tooDeep(c, depth+1, texts); deep != nil {
+			return deep
+		}
+	}
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// maxManifestDepth is the maximum nesting of JSON values.
+// maxManifestDepth is the maximum nesting of values in JSON and in files of kustomizations.
 const maxManifestDepth = 1000
 
 // json adds the objects of a file of JSON values.
