@@ -53,7 +53,7 @@ func isCheap(name string) bool {
 		"osBase", "osExt", "osIsAbs", "contains", "hasPrefix", "hasSuffix", "plural", "atoi",
 		"typeOf", "typeIs", "typeIsLike", "kindOf", "kindIs",
 		"default", "empty", "coalesce", "all", "any", "ternary", "required", "fail", "lookup", "getHostByName",
-		"get", "hasKey", "dig", "first", "mustFirst", "last", "mustLast", "slice", "mustSlice":
+		"get", "hasKey", "dig", "first", "mustFirst", "last", "mustLast":
 		return true
 	}
 	return false
@@ -199,12 +199,16 @@ func (e *engine) listFuncs() template.FuncMap {
 			e.weigh(list)
 		}
 	}
+	slice := func(name string) any { // prints indices that are not numbers in its error
+		return e.withCost(e.source.funcs[name], func(args []reflect.Value) { e.weigh(args[1].Interface()) })
+	}
 	splitList := original[func(_, _ string) []string](e, "splitList")
 	return template.FuncMap{
 		"uniq": pairs("uniq"), "mustUniq": pairs("mustUniq"),
 		"without": pairs("without"), "mustWithout": pairs("mustWithout"),
 		"has":     func(needle, list any) bool { look(needle, list); return containsValue(needle, list) },
 		"mustHas": func(needle, list any) (bool, error) { look(needle, list); return mustHas(needle, list) },
+		"slice":   slice("slice"), "mustSlice": slice("mustSlice"),
 		"splitList": func(sep, s string) []string {
 			e.allocate(16 * (1 + strings.Count(s, sep)))
 			return splitList(sep, s)

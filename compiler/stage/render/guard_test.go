@@ -79,6 +79,7 @@ func TestBounded(t *testing.T) {
 		{"a value in itself, compared", cyclic + `{{ eq $d $d }}`, "1:44: " + inside},
 		{"a value in itself, compared at last", cyclic + `{{ $d | ne list }}`, "1:49: " + inside},
 		{"a value in itself in a list, compared", cyclic + `{{ list $d | eq 1 nil (list $d) }}`, "incompatible types for comparison"},
+		{"a value in itself as an index", cyclic + `{{ slice (list $d) $d }}`, "1:44: " + inside},
 		{"a value that grows when compared", laughs + `{{ eq $l $l }}`, "1:73: " + large},
 		{"a value that grows when printed", laughs + `{{ $l }}`, "1:73: " + large},
 		{"a value that grows as JSON", laughs + `{{ toJson $l }}`, "1:73: " + large},
