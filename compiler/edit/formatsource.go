@@ -62,7 +62,7 @@ func isCUE(file string) bool {
 // Windows writes. If the text does not parse, the error contains faults of the file, an absolute
 // path, relative to root.
 func FormatSource(root, file string, text []byte) ([]byte, error) {
-	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
+	parsed, err := load.ParseFile(file, text, parser.ParseComments)
 	if err != nil {
 		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}

@@ -91,7 +91,7 @@ func (t *tree) readFile(name string) (*sourceFile, error) {
 
 // parse parses the text of a file.
 func (t *tree) parse(name string, text []byte) (*ast.File, error) {
-	parsed, err := parser.ParseFile(filepath.Join(t.root, filepath.FromSlash(name)), text, parser.ParseComments)
+	parsed, err := load.ParseFile(filepath.Join(t.root, filepath.FromSlash(name)), text, parser.ParseComments)
 	if err != nil {
 		return nil, diag.CUEFaults(t.root, err, cue.Value{}).Err()
 	}

@@ -11,6 +11,7 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // A RenamedField is an old name of a field that a fix replaces.
@@ -36,7 +37,7 @@ type renamedFile struct {
 // renameFields returns a CUE file with the new names of fields of the schema. It changes
 // nothing but the names of fields and references to them.
 func renameFields(root, name string, text []byte) (*renamedFile, error) {
-	file, err := parser.ParseFile(name, text, parser.ParseComments)
+	file, err := load.ParseFile(name, text, parser.ParseComments)
 	if err != nil {
 		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
@@ -268,7 +269,7 @@ func checkReferences(root, name string, before *ast.File, renamed *renamedFile) 
 	if len(renamed.changes) == 0 {
 		return nil
 	}
-	after, err := parser.ParseFile(name, renamed.text, parser.ParseComments)
+	after, err := load.ParseFile(name, renamed.text, parser.ParseComments)
 	if err != nil {
 		at := diag.CUEPos(root, errors.Positions(err)[0])
 		return &diag.Diag{

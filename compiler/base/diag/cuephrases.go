@@ -39,6 +39,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), CodeUnknownName, (*explanation).relativeImport},
 		{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), CodeUnknownName, saying("no package is called $1", "correct the import path: package names have only letters, digits and _, as in environments/charts/my_app")},
 		{regexp.MustCompile(`cannot (?:read|get syntax for) "(.+?)": the file (is larger than .+)$`), CodeFileSize, (*explanation).unread},
+		{regexp.MustCompile(`^(the file is larger than .+)$`), CodeFileSize, saying("$1", "split it")},
 		{regexp.MustCompile(`(?:cannot (?:read|get syntax for) "(.+?)": |^)this (points outside of .+|is in \.git.+)$`), CodeOutsideFleet, (*explanation).unread},
 		{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), CodeUnknownName, (*explanation).noPackage},
 		{regexp.MustCompile(`^invalid (?:(?:left|right)-hand value to|operands .* to) '(.)' \(type (?:struct|list)`), CodeExpression, saying("$1 cannot combine maps or lists", "write & between maps, and list.Concat([A, B]) for lists")},
@@ -74,6 +75,7 @@ var phrases = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`^@embed: (?:parse error: illegal number start "(.+)"|(?:invalid JSON for file "[^"]*": )?(.*))$`), CodeSyntax, (*explanation).embedded},
 		{regexp.MustCompile(`^incompatible list lengths \(0 and \d+\)$`), CodeConstraint, saying("the list is empty", "add at least one element")},
 		{regexp.MustCompile(`^incompatible list lengths \((\d+) and (\d+)\)$`), CodeConflict, saying("the list is set twice, with $1 and $2 elements", "write the whole list in one layer: layers cannot add to a list")},
+		{regexp.MustCompile(`^(an expression has more than \d+ operators in a row|a value is nested in more than \d+ fields and brackets)$`), CodeSyntax, saying("$1", "split it into several fields")},
 		{regexp.MustCompile(`^preference mark not allowed at this position$`), CodeSyntax, orSlip(saying("* marks the default among several values, and there is only one value here", `write the string "*", or refer to a shared value by its name: _shared`))},
 	}
 })

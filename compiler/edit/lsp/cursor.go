@@ -11,6 +11,8 @@ import (
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // cursor is a position in a document, with the syntax around it.
@@ -74,7 +76,7 @@ func newCursor(root, file, text string, at int) *cursor {
 
 // parseBroken parses a CUE file. With an error, it returns what the parser recovered.
 func parseBroken(file, text string) (*ast.File, error) {
-	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
+	parsed, err := load.ParseFile(file, []byte(text), parser.ParseComments)
 	return cmp.Or(parsed, &ast.File{Filename: file}), err
 }
 

@@ -89,3 +89,11 @@ func TestCursorEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestCursorNested opens a document that is nested too deeply to walk.
+func TestCursorNested(t *testing.T) {
+	text := "package fleet\n\n" + strings.Repeat("a: ", 1_000_000) + "1\n"
+	if c := newCursor("/fleet", "/fleet/environments/a.cue", text, len(text)-2); len(c.path) > 0 {
+		t.Errorf("the path has %d fields", len(c.path))
+	}
+}

@@ -79,9 +79,12 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 // nested brackets.
 const maxChain = 10_000
 
+// maxNesting limits the labels and brackets around a value. CUE evaluates nested values by
+// nested calls too, and does not limit labels: a: a: a: 1.
+const maxNesting = 1000
+
 // parserOf returns the function that parses the CUE files of a fleet. It returns an error for
-// a file that is a link out of the fleet, too large or not UTF-8, and for an expression with a
-// chain that is too long.
+// a file that is a link out of the fleet or not UTF-8, and for a text that [ParseFile] refuses.
 func parserOf(root string) func(string, any, parser.Config) (*ast.File, error) {
 	return func(name string, src any, config parser.Config) (*ast.File, error) {
 		if err := checkLink(root, name); err != nil {
@@ -92,34 +95,47 @@ func parserOf(root string) func(string, any, parser.Config) (*ast.File, error) {
 }
 
 func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
-	if text, ok := src.([]byte); ok && len(text) > maxSource {
-		return nil, errors.Newf(token.NewFile(name, -1, len(text)).Pos(0, token.NoRelPos), "%s", tooLarge)
+	text, ok := src.([]byte)
+	if !ok {
+		return parser.ParseFile(name, src, config)
 	}
 	// CUE has replaced wrong bytes, which only the file itself shows.
-	if text, ok := src.([]byte); ok && bytes.ContainsRune(text, utf8.RuneError) {
+	if len(text) <= maxSource && bytes.ContainsRune(text, utf8.RuneError) {
 		if raw, err := os.ReadFile(name); err == nil && !utf8.Valid(raw) {
 			return parser.ParseFile(name, raw, config)
 		}
 	}
-	if text, ok := src.([]byte); ok && len(text) > maxChain {
+	return ParseFile(name, text, config)
+}
+
+// ParseFile parses a CUE file of a user. It returns an error for a text that CUE cannot process
+// within limits: one that is too large, nested too deeply, or has a chain that is too long.
+func ParseFile(name string, text []byte, options ...parser.Option) (*ast.File, error) {
+	if len(text) > maxSource {
+		return nil, errors.Newf(token.NewFile(name, -1, len(text)).Pos(0, token.NoRelPos), "%s", tooLarge)
+	}
+	if len(text) > maxNesting {
 		if err := checkChains(name, text); err != nil {
 			return nil, err
 		}
 	}
-	return parser.ParseFile(name, src, config)
+	return parser.ParseFile(name, text, options...)
 }
 
 // A level holds the state between two brackets.
 type level struct {
-	links int  // length of the current chain
-	text  bool // whether the brackets are an interpolation: "\(x)"
+	links  int  // length of the current chain
+	labels int  // labels before the current value: 2 in a: b: 1
+	text   bool // whether the brackets are an interpolation: "\(x)"
 }
 
-// checkChains reports the first chain of a text that is too long.
+// checkChains reports the first chain of a text that is too long, or the first value that is
+// nested too deeply.
 func checkChains(name string, text []byte) error {
 	var s scanner.Scanner
 	s.Init(token.NewFile(name, -1, len(text)), text, func(token.Pos, string, []any) {}, 0)
 	levels := []level{{}}
+	nesting := 0    // labels and brackets around the current token
 	inText := false // whether the next bracket is an interpolation
 	for {
 		pos, tok, _ := s.Scan()
@@ -127,7 +143,12 @@ func checkChains(name string, text []byte) error {
 		switch {
 		case tok == token.EOF:
 			return nil
-		case tok == token.COMMA || tok == token.COLON:
+		case tok == token.COMMA:
+			nesting -= at.labels
+			at.links, at.labels = 0, 0
+		case tok == token.COLON:
+			nesting++
+			at.labels++
 			at.links = 0
 		case tok == token.PERIOD || tok.IsOperator() && tok.Precedence() > 0:
 			at.links++
@@ -137,14 +158,19 @@ func checkChains(name string, text []byte) error {
 			if !inText {
 				at.links++
 			}
+			nesting++
 			levels = append(levels, level{text: inText})
 			inText = false
 		case (tok == token.RPAREN || tok == token.RBRACK || tok == token.RBRACE) && len(levels) > 1:
+			nesting -= at.labels + 1
 			levels = levels[:len(levels)-1]
 			inText = at.text && strings.HasSuffix(s.ResumeInterpolation(), `\(`)
 		}
 		if at.links > maxChain {
 			return errors.Newf(pos, "an expression has more than %d operators in a row", maxChain)
+		}
+		if nesting > maxNesting {
+			return errors.Newf(pos, "a value is nested in more than %d fields and brackets", maxNesting)
 		}
 	}
 }

@@ -92,3 +92,31 @@ func TestChains(t *testing.T) {
 		}
 	}
 }
+
+func TestNesting(t *testing.T) {
+	const many = maxNesting + 1
+	for name, text := range map[string]string{
+		"labels":   strings.Repeat("a: ", many) + "1",
+		"patterns": strings.Repeat("[string]: ", many) + "1",
+		"aliases":  strings.Repeat("X=a: ", many) + "1",
+		"lines":    strings.Repeat("a:\n", many) + "1",
+		"structs":  strings.Repeat("a: {b: ", many/2) + "1" + strings.Repeat("}", many/2),
+		"tries":    "x: {" + strings.Repeat("try {", many) + strings.Repeat("}", many) + "}",
+		"texts":    "x: " + strings.Repeat(`"\(`, many) + "1" + strings.Repeat(`)"`, many),
+	} {
+		_, err := ParseFile("x.cue", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), "nested in more than 1000 fields and brackets") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"labels":   strings.Repeat("a: ", maxNesting) + "1",
+		"siblings": "x: {" + strings.Repeat("a: b: {c: d: [1]}, e: 1\n", many) + "}",
+		"loops":    "x: {" + strings.Repeat("for k, v in y {a: b: v}\n", many) + "}",
+		"texts":    "x: [" + strings.Repeat(`"\({a: b: 1}.a.b)",`, many) + "]",
+	} {
+		if _, err := ParseFile("x.cue", []byte(text)); err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func changedPackage(root, name string) (*ChangedPackage, error) {
 	if err != nil || !bytes.HasPrefix(data, []byte(GeneratedBy)) {
 		return nil, nil
 	}
-	parsed, err := parser.ParseFile(full, data, parser.ParseComments)
+	parsed, err := ParseFile(full, data, parser.ParseComments)
 	if err != nil {
 		return nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}

@@ -74,7 +74,7 @@ func parseGenerated(root, file string, edits Edits) *ast.File {
 	if err != nil || !bytes.HasPrefix(data, []byte(GeneratedBy)) {
 		return nil
 	}
-	parsed, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(file)), data)
+	parsed, err := ParseFile(filepath.Join(root, filepath.FromSlash(file)), data)
 	if err != nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (e Edits) parse(root, file string) (text []byte, parsed *ast.File, err erro
 	if text, err = e.read(root, file); err != nil {
 		return nil, nil, err
 	}
-	if parsed, err = parser.ParseFile(filepath.Join(root, filepath.FromSlash(file)), text, parser.ParseComments); err != nil {
+	if parsed, err = ParseFile(filepath.Join(root, filepath.FromSlash(file)), text, parser.ParseComments); err != nil {
 		return nil, nil, diag.CUEFaults(root, err, cue.Value{}).Err()
 	}
 	return text, parsed, nil

@@ -7,7 +7,6 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
-	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -33,7 +32,7 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 			Hint: "remove it, and run fleetc source add", Cause: cause,
 		}
 	}
-	parsed, err := parser.ParseFile(path.Base(SourcesFile), data)
+	parsed, err := ParseFile(path.Base(SourcesFile), data)
 	if err != nil {
 		return nil, invalid(err)
 	}

@@ -268,7 +268,10 @@ func parseHead(root, rel string, edits Edits) (file *ast.File, isStray bool) {
 	name := filepath.Join(root, filepath.FromSlash(rel))
 	file, err := parser.ParseFile(name, text, parser.ImportsOnly)
 	if err == nil && file.PackageName() == "" { // a line above the package clause may hide it
-		_, err = parser.ParseFile(name, text)
+		var all []byte
+		if all, err = edits.read(root, rel); err == nil {
+			_, err = ParseFile(name, all)
+		}
 	}
 	return file, err == nil && file.PackageName() != pkg
 }
