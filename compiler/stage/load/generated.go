@@ -146,6 +146,32 @@ func Packages(root string) ([]Package, error) {
 	return out, nil
 }
 
+// maxVersions limits the versions of a chart in a package: CUE compares all pairs of choices.
+const maxVersions = 100
+
+// isData reports whether a node has only literals, choices of strings, and tables by version,
+// as in generated files. CUE evaluates others without a limit of time: {x: [for a in b ...]}.
+func isData(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		return true
+	case *ast.BinaryExpr:
+		all, ok := alternatives(n)
+		return ok && len(all) <= maxVersions
+	case *ast.IndexExpr:
+		id, ok := n.Index.(*ast.Ident)
+		return ok && id.Name == "version" && isData(n.X)
+	case *ast.Field:
+		_, _, err := ast.LabelName(n.Label)
+		return err == nil && isData(n.Value)
+	case *ast.StructLit:
+		return !slices.ContainsFunc(n.Elts, func(d ast.Decl) bool { return !isData(d) })
+	case *ast.ListLit:
+		return !slices.ContainsFunc(n.Elts, func(e ast.Expr) bool { return !isData(e) })
+	}
+	return false
+}
+
 // pinsOf evaluates the chart of a generated package for each of its versions.
 func pinsOf(f *ast.File) []Pin {
 	body := releaseBody(f)
@@ -153,7 +179,7 @@ func pinsOf(f *ast.File) []Pin {
 		return nil
 	}
 	field := fieldOf(body.Elts, "chart")
-	if field == nil {
+	if field == nil || !isData(field.Value) {
 		return nil
 	}
 	chart := cuecontext.New().BuildExpr(field.Value)

@@ -37,7 +37,7 @@ func Sources(root string) (map[string]fleet.RemoteSource, error) {
 		return nil, invalid(err)
 	}
 	field := fieldOf(parsed.Decls, "sources")
-	if field == nil {
+	if field == nil || !isData(field.Value) {
 		return nil, invalid(nil)
 	}
 	pins := map[string]sourcePin{}
