@@ -135,7 +135,8 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 }
 
 // takesOver reports whether Helm takes over the release from fleetc: its objects are in the
-// inventory until Helm's first upgrade succeeds; without an inventory, their marks say so. CRDs of the chart do not count: fleetc always applies them.
+// inventory until Helm's first upgrade succeeds; without an inventory, their marks say so.
+// CRDs of the chart do not count: fleetc always applies them.
 func (p *planner) takesOver(it *Item) bool {
 	if !p.installed[it.Release] {
 		return false
