@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -58,6 +59,24 @@ func SchemaTypeOf(definition string) SchemaType {
 		return nil
 	}
 	return SchemaType{&ast.Ident{Name: definition}}
+}
+
+// SchemaDefinition returns the name of the definition in the imported schema that an expression
+// of a loaded file is, such as #Releases for schema.#Releases, or "".
+func SchemaDefinition(x ast.Expr) string {
+	selector, ok := x.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	from, _ := selector.X.(*ast.Ident)
+	name, _ := selector.Sel.(*ast.Ident)
+	if from == nil || name == nil {
+		return ""
+	}
+	if spec, ok := from.Node.(*ast.ImportSpec); ok && spec.Path.Value == strconv.Quote(fleetc.SchemaPath) {
+		return name.Name
+	}
+	return ""
 }
 
 // expand returns the expressions of a type without references and operators, and the names
@@ -189,10 +208,8 @@ func wrongTypeHint(v cue.Value, name string) string {
 		if f == nil {
 			continue
 		}
-		if declared, ok := f.Value.(*ast.SelectorExpr); ok && len(names) > 0 {
-			if def, _, err := ast.LabelName(declared.Sel); err == nil && SchemaTypeOf(def) != nil && !slices.Contains(names, def) {
-				return "declare " + name + " as schema." + names[0] + ", not as schema." + def
-			}
+		if def := SchemaDefinition(f.Value); len(names) > 0 && SchemaTypeOf(def) != nil && !slices.Contains(names, def) {
+			return "declare " + name + " as schema." + names[0] + ", not as schema." + def
 		}
 	}
 	return ""

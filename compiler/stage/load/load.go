@@ -95,9 +95,7 @@ func (f *Fleet) load(edits Edits, dirs []string) ([]leaf, error) {
 	out := make([]leaf, len(dirs))
 	for i, dir := range dirs {
 		out[i] = f.newLeaf(dir, instances[i], reader)
-		if err := dropRepeatedTypes(instances[i]); err != nil {
-			return nil, err
-		}
+		dropRepeatedTypes(instances[i])
 	}
 	return out, nil
 }
